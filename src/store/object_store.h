@@ -1,0 +1,70 @@
+// The one thing functions can talk through: an object store. Small interface; behaviour is added by
+// decorators (throttle, latency, retry, fault, counting), and one contract suite runs on every
+// backend.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/buffer.h"
+
+namespace funcpipe {
+
+struct ByteRange {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
+struct ObjectInfo {
+  std::string key;
+  std::uint64_t size = 0;
+};
+
+struct ListPage {
+  std::vector<ObjectInfo> objects;  // in key order
+  std::string next;  // pass to list() as `after` for the next page; empty: this was the last
+};
+
+enum class PutResult { kStored, kAlreadyThere };
+
+// Keys are '/'-separated names of printable ASCII without empty, "." or ".." parts (check_key
+// throws kInvalidArgument). All calls are safe from any number of threads and processes, and
+// strongly consistent: a get, head or list that starts after a put has returned sees it. A put is
+// seen whole or not at all. Failures of the backend throw Error; retryable() says whether the same
+// call may succeed later.
+class ObjectStore {
+ public:
+  virtual ~ObjectStore() = default;
+
+  // The object is the concatenation of `parts`, read only during the call. Replaces what was there.
+  virtual void put(std::string_view key, std::span<const ByteView> parts) = 0;
+  // Of several concurrent writers of one key exactly one gets kStored.
+  virtual PutResult put_if_absent(std::string_view key, std::span<const ByteView> parts) = 0;
+  // Nothing when there is no such object. A missing object is a value, not an error.
+  virtual std::optional<Buffer> get(std::string_view key) = 0;
+  // The part of the object inside `range`; shorter when the object ends earlier.
+  virtual std::optional<Buffer> get_range(std::string_view key, ByteRange range) = 0;
+  virtual std::optional<ObjectInfo> head(std::string_view key) = 0;
+  // Objects whose key begins with `prefix` and is greater than `after`; at most `limit` of them.
+  virtual ListPage list(std::string_view prefix, std::string_view after, std::size_t limit) = 0;
+  // False when there was nothing to remove.
+  virtual bool remove(std::string_view key) = 0;
+};
+
+void check_key(std::string_view key);
+
+// Single-part conveniences.
+inline void put(ObjectStore& store, std::string_view key, ByteView bytes) {
+  store.put(key, std::span(&bytes, 1));
+}
+inline PutResult put_if_absent(ObjectStore& store, std::string_view key, ByteView bytes) {
+  return store.put_if_absent(key, std::span(&bytes, 1));
+}
+// All keys under a prefix, page by page. For tools and clean-up, never for waiting.
+std::vector<ObjectInfo> list_all(ObjectStore& store, std::string_view prefix);
+
+}  // namespace funcpipe
