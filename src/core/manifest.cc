@@ -13,27 +13,10 @@ std::uint64_t bytes_of(const std::vector<TensorFacts>& tensors) {
   return bytes;
 }
 
-TensorFacts read_tensor(const ConfigNode& node) {
-  ConfigReader reader(node);
-  TensorFacts facts;
-  facts.name = reader.optional<std::string>("name", "");
-  try {
-    facts.dtype = dtype_from_string(reader.required<std::string>("dtype"));
-  } catch (const Error& error) {
-    reader.reject("dtype", error.what());
-  }
-  for (const auto& size : reader.required_node("shape").items())
-    facts.shape.push_back(size.as<std::int64_t>());
-  for (const auto size : facts.shape) {
-    if (size < 0) reader.reject("shape", "a dimension is negative");
-  }
-  reader.finish();
-  return facts;
-}
-
 std::vector<TensorFacts> read_tensors(ConfigReader& reader, std::string_view key) {
   std::vector<TensorFacts> result;
-  for (const auto& item : reader.required_node(key).items()) result.push_back(read_tensor(item));
+  for (const auto& item : reader.required_node(key).items())
+    result.push_back(tensor_facts_from_config(item));
   return result;
 }
 
@@ -54,16 +37,35 @@ LayerManifest read_layer(const ConfigNode& node) {
 
 nlohmann::json tensors_to_json(const std::vector<TensorFacts>& tensors) {
   auto list = nlohmann::json::array();
-  for (const auto& tensor : tensors) {
-    nlohmann::json entry = {{"dtype", std::string(to_string(tensor.dtype))},
-                            {"shape", tensor.shape}};
-    if (!tensor.name.empty()) entry["name"] = tensor.name;
-    list.push_back(std::move(entry));
-  }
+  for (const auto& tensor : tensors) list.push_back(to_json(tensor));
   return list;
 }
 
 }  // namespace
+
+TensorFacts tensor_facts_from_config(const ConfigNode& node) {
+  ConfigReader reader(node);
+  TensorFacts facts;
+  facts.name = reader.optional<std::string>("name", "");
+  try {
+    facts.dtype = dtype_from_string(reader.required<std::string>("dtype"));
+  } catch (const Error& error) {
+    reader.reject("dtype", error.what());
+  }
+  for (const auto& size : reader.required_node("shape").items())
+    facts.shape.push_back(size.as<std::int64_t>());
+  for (const auto size : facts.shape) {
+    if (size < 0) reader.reject("shape", "a dimension is negative");
+  }
+  reader.finish();
+  return facts;
+}
+
+nlohmann::json to_json(const TensorFacts& facts) {
+  nlohmann::json json = {{"dtype", std::string(to_string(facts.dtype))}, {"shape", facts.shape}};
+  if (!facts.name.empty()) json["name"] = facts.name;
+  return json;
+}
 
 std::uint64_t LayerManifest::parameter_bytes() const { return bytes_of(parameters); }
 std::uint64_t LayerManifest::buffer_bytes() const { return bytes_of(buffers); }

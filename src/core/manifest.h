@@ -22,6 +22,11 @@ struct TensorFacts {
   Shape shape;  // of inputs and outputs: for one sample, without the batch dimension
 };
 
+// {"dtype": ..., "shape": [...], "name": ... (absent when empty)}, with the errors of
+// ModelManifest::from_config.
+TensorFacts tensor_facts_from_config(const ConfigNode& node);
+nlohmann::json to_json(const TensorFacts& facts);
+
 struct LayerManifest {
   std::string name;  // key in the whole model's state_dict: its tensors are "<name>.<tensor>"
   std::string kind;  // "Conv2d", for people
