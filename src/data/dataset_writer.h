@@ -16,7 +16,8 @@ namespace funcpipe {
 struct DatasetWriteOptions {
   std::string name;  // for people
   std::uint64_t shard_bytes = 4 * kMebibyte;
-  std::optional<std::int64_t> classes;  // integer scalar targets must be below; absent: largest + 1
+  std::optional<std::int64_t> classes =
+      std::nullopt;      // integer scalar targets must be below; absent: largest + 1
   bool replace = false;  // whether a different dataset under the prefix may be replaced
 };
 

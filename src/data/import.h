@@ -17,8 +17,9 @@ namespace funcpipe {
 struct ImportOptions {
   std::string name;  // of the dataset; empty: after the source
   std::uint64_t shard_bytes = 4 * kMebibyte;
-  std::optional<std::int64_t> classes;  // labels must be below; absent: the largest label + 1
-  bool replace = false;                 // a different dataset that is there already
+  std::optional<std::int64_t> classes =
+      std::nullopt;      // labels must be below; absent: the largest label + 1
+  bool replace = false;  // a different dataset that is there already
   // Which tensors of safetensors files that hold several.
   std::string inputs_key = "input";
   std::string targets_key = "target";
