@@ -22,18 +22,19 @@ TaskList all_reduce_tasks(AllReduceAlgorithm algorithm, int rank, int ranks) {
   const auto ahead = [&](int i) { return (rank + i) % ranks; };
   const auto behind = [&](int i) { return (rank - i + ranks) % ranks; };
 
-  int sent = -1;
-  for (int i = 1; i < ranks; ++i) sent = add(TaskKind::kSendSplit, ahead(i), {});
+  std::vector<int> sent;
+  for (int i = 1; i < ranks; ++i) sent.push_back(add(TaskKind::kSendSplit, ahead(i), {}));
   std::vector<int> received;
   for (int i = 1; i < ranks; ++i) {
     received.push_back(add(TaskKind::kReceiveSplit, behind(i),
-                           phases ? std::vector<int>{sent} : std::vector<int>{}));
+                           phases ? std::vector<int>{sent.back()} : std::vector<int>{}));
   }
   const int reduced = add(TaskKind::kReduceSplit, -1, received);
   const int merged = add(TaskKind::kSendMerged, -1, {reduced});
   for (int i = 1; i < ranks; ++i) {
-    add(TaskKind::kReceiveMerged, behind(i),
-        phases ? std::vector<int>{merged} : std::vector<int>{reduced});
+    // The merged split replaces the part that was sent to its owner, so that part must have left.
+    const int left = sent[static_cast<std::size_t>(ranks - i) - 1];
+    add(TaskKind::kReceiveMerged, behind(i), {phases ? merged : reduced, left});
   }
   return tasks;
 }

@@ -70,8 +70,8 @@ TEST(AllReduceSchedule, ThreePhaseHasBarriersAndPipelinedHasNone) {
             "  3 downlink receive split peer 2  after 1\n"
             "  4 compute  reduce split  after 2, 3\n"
             "  5 uplink   send merged  after 4\n"
-            "  6 downlink receive merged peer 0  after 5\n"
-            "  7 downlink receive merged peer 2  after 5\n");
+            "  6 downlink receive merged peer 0  after 5, 1\n"
+            "  7 downlink receive merged peer 2  after 5, 0\n");
   EXPECT_EQ(print(all_reduce_tasks(AllReduceAlgorithm::kPipelined, 1, 3)),
             "  0 uplink   send split peer 2\n"
             "  1 uplink   send split peer 0\n"
@@ -79,8 +79,8 @@ TEST(AllReduceSchedule, ThreePhaseHasBarriersAndPipelinedHasNone) {
             "  3 downlink receive split peer 2\n"
             "  4 compute  reduce split  after 2, 3\n"
             "  5 uplink   send merged  after 4\n"
-            "  6 downlink receive merged peer 0  after 4\n"
-            "  7 downlink receive merged peer 2  after 4\n");
+            "  6 downlink receive merged peer 0  after 4, 1\n"
+            "  7 downlink receive merged peer 2  after 4, 0\n");
 }
 
 TEST(AllReduceSchedule, SplitsPartitionAnyLength) {

@@ -11,9 +11,10 @@ class Builder {
  public:
   explicit Builder(const WorkerShape& shape) : shape_(shape) {}
 
-  int add(TaskKind kind, int micro_batch, std::vector<int> after) {
+  // An index of -1 in `after` stands for nothing to wait for.
+  int add(TaskKind kind, std::vector<int> after, int micro_batch = -1, int peer = -1) {
     std::erase(after, -1);
-    tasks_.push_back({kind, micro_batch, -1, std::move(after)});
+    tasks_.push_back({kind, micro_batch, peer, std::move(after)});
     return static_cast<int>(tasks_.size()) - 1;
   }
 
@@ -23,10 +24,10 @@ class Builder {
       const int gate = i >= kPrefetch ? forward_.at(micro_batches[i - kPrefetch]) : -1;
       std::vector<int> inputs;
       inputs.push_back(
-          add(shape_.is_first() ? TaskKind::kLoadInput : TaskKind::kReceiveActivation, m, {gate}));
-      if (shape_.is_last()) inputs.push_back(add(TaskKind::kLoadTarget, m, {gate}));
-      forward_[m] = add(TaskKind::kForward, m, inputs);
-      if (!shape_.is_last()) add(TaskKind::kSendActivation, m, {forward_[m]});
+          add(shape_.is_first() ? TaskKind::kLoadInput : TaskKind::kReceiveActivation, {gate}, m));
+      if (shape_.is_last()) inputs.push_back(add(TaskKind::kLoadTarget, {gate}, m));
+      forward_[m] = add(TaskKind::kForward, inputs, m);
+      if (!shape_.is_last()) add(TaskKind::kSendActivation, {forward_[m]}, m);
     }
   }
 
@@ -34,14 +35,14 @@ class Builder {
     std::vector<int> done;
     for (auto m = micro_batches.rbegin(); m != micro_batches.rend(); ++m) {
       const int gate = done.size() >= kPrefetch ? done[done.size() - kPrefetch] : -1;
-      const int gradient = shape_.is_last() ? -1 : add(TaskKind::kReceiveGradient, *m, {gate});
-      done.push_back(add(TaskKind::kBackward, *m, {forward_.at(*m), gradient}));
-      if (!shape_.is_first()) add(TaskKind::kSendGradient, *m, {done.back()});
+      const int gradient = shape_.is_last() ? -1 : add(TaskKind::kReceiveGradient, {gate}, *m);
+      done.push_back(add(TaskKind::kBackward, {forward_.at(*m), gradient}, *m));
+      if (!shape_.is_first()) add(TaskKind::kSendGradient, {done.back()}, *m);
     }
   }
 
   void synchronise() {
-    const int pack = add(TaskKind::kPackValues, -1, {});
+    const int pack = add(TaskKind::kPackValues, {});
     const auto offset = static_cast<int>(tasks_.size());
     for (auto task : all_reduce_tasks(shape_.all_reduce, shape_.worker.replica, shape_.replicas)) {
       for (auto& index : task.after) index += offset;
@@ -57,18 +58,18 @@ class Builder {
 
   // Replicas of a stage hold equal gradients now, so replica 0 speaks for the stage.
   void exchange_norms() {
-    if (shape_.worker.replica == 0) tasks_.push_back({TaskKind::kSendNorm, -1, -1, complete_});
+    complete_ = {add(TaskKind::kMeasureNorm, complete_)};
+    if (shape_.stages == 1) return;
+    if (shape_.worker.replica == 0) add(TaskKind::kSendNorm, complete_);
     for (int stage = 0; stage < shape_.stages; ++stage) {
-      if (stage == shape_.worker.stage) continue;
-      tasks_.push_back({TaskKind::kReceiveNorm, -1, stage, {}});
-      norms_.push_back(static_cast<int>(tasks_.size()) - 1);
+      if (stage != shape_.worker.stage) norms_.push_back(add(TaskKind::kReceiveNorm, {}, -1, stage));
     }
   }
 
   void update() {
     auto after = complete_;
     after.insert(after.end(), norms_.begin(), norms_.end());
-    tasks_.push_back({TaskKind::kUpdate, -1, -1, std::move(after)});
+    add(TaskKind::kUpdate, std::move(after));
   }
 
   // Tasks of the compute lane so far: what an uplink task waits for when nothing was synchronised.
@@ -99,7 +100,7 @@ TaskList training_step(const WorkerShape& shape, const std::vector<int>& micro_b
   builder.backward_pass(micro_batches);
   builder.complete_after_compute();
   if (shape.replicas > 1) builder.synchronise();
-  if (shape.clip && shape.stages > 1) builder.exchange_norms();
+  if (shape.clip) builder.exchange_norms();
   builder.update();
   return builder.take();
 }

@@ -12,7 +12,7 @@ struct KindFacts {
   std::string_view name;
   Lane lane;
 };
-constexpr std::array<KindFacts, 17> kFacts = {{
+constexpr std::array<KindFacts, 18> kFacts = {{
     {"load input", Lane::kDownlink},
     {"load target", Lane::kDownlink},
     {"receive activation", Lane::kDownlink},
@@ -27,6 +27,7 @@ constexpr std::array<KindFacts, 17> kFacts = {{
     {"reduce split", Lane::kCompute},
     {"send merged", Lane::kUplink},
     {"receive merged", Lane::kDownlink},
+    {"measure norm", Lane::kCompute},
     {"send norm", Lane::kUplink},
     {"receive norm", Lane::kDownlink},
     {"update", Lane::kCompute},

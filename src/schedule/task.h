@@ -31,8 +31,9 @@ enum class TaskKind {
   kReduceSplit,        // compute: sum of all parts in rank order
   kSendMerged,         // uplink: the reduced split, one object for all peers
   kReceiveMerged,      // downlink: the split that `peer` reduced
-  kSendNorm,           // uplink: this stage's squared gradient norm, for clipping
-  kReceiveNorm,        // downlink: that of stage `peer`
+  kMeasureNorm,        // compute: squared gradient norms of this stage, for clipping
+  kSendNorm,           // uplink: these norms, one object for all other stages
+  kReceiveNorm,        // downlink: those of stage `peer`
   kUpdate,             // compute: clip, optimiser step
 };
 std::string_view to_string(TaskKind kind);  // "forward", "send activation", ...
