@@ -140,15 +140,22 @@ std::vector<Shard> make_shards(const DatasetIndex& index, const TensorView& inpu
   return shards;
 }
 
-// Shards of the index text that was replaced, but for those still in use.
-void remove_stale_shards(ObjectStore& store, std::string_view prefix, const DatasetIndex& index) {
-  std::set<std::string> used;
-  for (const auto& shard : index.shards) used.insert(dataset_key(prefix, shard.key));
-  for (const auto& object : list_all(store, dataset_key(prefix, "shard-"))) {
-    if (object.key.ends_with(".safetensors") && !used.contains(object.key)) {
-      store.remove(object.key);
-    }
+// Keys of the shards of a dataset that is about to be replaced; none when its index is broken.
+std::set<std::string> shard_keys(std::string_view index_text, const std::string& index_key) {
+  std::set<std::string> keys;
+  try {
+    const auto index = DatasetIndex::from_config(ConfigNode::from_text(index_text, index_key));
+    for (const auto& shard : index.shards) keys.insert(shard.key);
+  } catch (const Error&) {
+    keys.clear();
   }
+  return keys;
+}
+
+void remove_stale_shards(ObjectStore& store, std::string_view prefix, std::set<std::string> stale,
+                         const DatasetIndex& index) {
+  for (const auto& shard : index.shards) stale.erase(shard.key);
+  for (const auto& key : stale) store.remove(dataset_key(prefix, key));
 }
 
 }  // namespace
@@ -176,7 +183,7 @@ DatasetIndex write_dataset(ObjectStore& store, std::string_view prefix, const Te
     store.put(dataset_key(prefix, shard.facts.key), shard.file.parts);
   }
   put(store, index_key, as_bytes(text));
-  if (old) remove_stale_shards(store, prefix, index);
+  if (old) remove_stale_shards(store, prefix, shard_keys(old->text(), index_key), index);
   return index;
 }
 

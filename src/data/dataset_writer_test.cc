@@ -125,14 +125,24 @@ TEST_F(DatasetWriter, ADifferentDatasetIsReplacedOnlyOnRequest) {
   EXPECT_EQ(store_.keys().size(), 1 + made.shards.size()) << "no stale shards";
 }
 
-TEST_F(DatasetWriter, NeighboursWithTheSamePrefixAreLeftAlone) {
+TEST_F(DatasetWriter, WhatIsNotOfTheOldDatasetIsLeftAlone) {
   write_dataset(store_, "d", images_.view, targets_, {.name = "d"});
   write_dataset(store_, "d2", images_.view, targets_, {.name = "d2"});
-  store_.set_object("d/shard-notes.txt", "mine");
+  store_.set_object("d/shard-1.safetensors", "mine");
   const auto other = random_array(rng_, DType::kUInt8, {10, 3});
   write_dataset(store_, "d", other.view, targets_, {.name = "d", .replace = true});
   EXPECT_NO_THROW(verify_dataset(store_, "d2", read_dataset_index(store_, "d2")));
-  EXPECT_THAT(store_.keys(), ::testing::Contains("d/shard-notes.txt"));
+  EXPECT_THAT(store_.keys(), ::testing::Contains("d/shard-1.safetensors"));
+}
+
+TEST_F(DatasetWriter, ABrokenIndexCanBeReplaced) {
+  store_.set_object("d/index.json", "{broken");
+  const auto write = [&](bool replace) {
+    return write_dataset(store_, "d", images_.view, targets_, {.name = "d", .replace = replace});
+  };
+  expect_error(ErrorCode::kAlreadyExists, {"d/index.json"}, [&] { write(false); });
+  const auto made = write(true);
+  EXPECT_NO_THROW(verify_dataset(store_, "d", made));
 }
 
 }  // namespace

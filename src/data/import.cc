@@ -34,41 +34,56 @@ std::string canonical_name(const std::string& path) {
   return name;
 }
 
+bool is_mnist_file(const std::string& path) {
+  return std::find(kMnistFiles.begin(), kMnistFiles.end(), canonical_name(path)) !=
+         kMnistFiles.end();
+}
+
 // Outermost first, plain before compressed.
 auto rank(const std::string& path) {
   return std::pair(std::count(path.begin(), path.end(), '/'), path.ends_with(".gz"));
 }
 
-// The best path for each of kMnistFiles.
+// The best of the paths of one file.
+std::string best_of(std::vector<std::string> paths, const std::string& source) {
+  std::sort(paths.begin(), paths.end(),
+            [](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  if (paths.size() > 1 && rank(paths[0]) == rank(paths[1])) {
+    fail(ErrorCode::kInvalidArgument,
+         "{}: both '{}' and '{}' could be meant; give the folder of one of them", source, paths[0],
+         paths[1]);
+  }
+  return paths[0];
+}
+
+// The path of each of kMnistFiles.
 std::map<std::string, std::string> find_mnist(const std::vector<std::string>& paths,
                                               const std::string& source) {
-  std::map<std::string, std::string> found;
+  std::map<std::string, std::vector<std::string>> candidates;
   for (const auto& path : paths) {
-    const auto name = canonical_name(path);
-    if (std::find(kMnistFiles.begin(), kMnistFiles.end(), name) == kMnistFiles.end()) continue;
-    auto& best = found[name];
-    if (best.empty() || rank(path) < rank(best)) {
-      best = path;
-    } else if (rank(path) == rank(best)) {
-      fail(ErrorCode::kInvalidArgument,
-           "{}: both '{}' and '{}' could be meant; give the folder of one of them", source, best,
-           path);
-    }
+    if (is_mnist_file(path)) candidates[canonical_name(path)].push_back(path);
   }
+  std::map<std::string, std::string> found;
   std::vector<std::string_view> missing;
   for (const auto name : kMnistFiles) {
-    if (!found.contains(std::string(name))) missing.push_back(name);
+    const auto of_name = candidates.find(std::string(name));
+    if (of_name == candidates.end()) {
+      missing.push_back(name);
+    } else {
+      found.emplace(name, best_of(std::move(of_name->second), source));
+    }
   }
   if (!missing.empty()) {
-    fail(ErrorCode::kNotFound, "{}: no file {} (plain or .gz) among {} files", source,
-         fmt::join(missing, ", "), paths.size());
+    fail(ErrorCode::kNotFound, "{}: there is no {} (plain or .gz) in it", source,
+         fmt::join(missing, ", "));
   }
   return found;
 }
 
 std::vector<std::string> list_folder(const fs::path& folder) {
   std::vector<std::string> paths;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+  constexpr auto kOptions = fs::directory_options::skip_permission_denied;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, kOptions)) {
     if (entry.is_regular_file()) paths.push_back(fs::relative(entry.path(), folder).string());
   }
   return paths;
@@ -84,17 +99,18 @@ Files read_mnist_folder(const fs::path& folder) {
   return files;
 }
 
+// One pass: what could be needed is read, then the best of it chosen.
 Files read_mnist_archive(const fs::path& archive) {
-  const auto source = archive.string();
-  const auto found = find_mnist(list_archive(archive), source);
-  auto members = read_archive(archive, [&](const std::string& path) {
-    const auto match = found.find(canonical_name(path));
-    return match != found.end() && match->second == path;
-  });
+  auto members = read_archive(archive, is_mnist_file);
+  std::vector<std::string> paths;
+  for (const auto& member : members) paths.push_back(member.name);
+  const auto found = find_mnist(paths, archive.string());
   Files files;
   for (auto& member : members) {
-    files.emplace(canonical_name(member.name),
-                  parse_array(std::move(member.data), shown(source, member.name), ""));
+    auto name = canonical_name(member.name);
+    if (found.at(name) != member.name) continue;
+    auto array = parse_array(std::move(member.data), shown(archive.string(), member.name), "");
+    files.emplace(std::move(name), std::move(array));
   }
   return files;
 }
