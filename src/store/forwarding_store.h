@@ -1,0 +1,39 @@
+// The base of decorators: passes every call on.
+#pragma once
+
+#include "store/object_store.h"
+
+namespace funcpipe {
+
+// `base` outlives the decorator. A decorator overrides what it changes.
+class ForwardingStore : public ObjectStore {
+ public:
+  explicit ForwardingStore(ObjectStore& base) : base_(base) {}
+
+  void put(std::string_view key, std::span<const ByteView> parts) override {
+    base_.put(key, parts);
+  }
+  PutResult put_if_absent(std::string_view key, std::span<const ByteView> parts) override {
+    return base_.put_if_absent(key, parts);
+  }
+  std::optional<Buffer> get(std::string_view key) override { return base_.get(key); }
+  std::optional<Buffer> get_range(std::string_view key, ByteRange range) override {
+    return base_.get_range(key, range);
+  }
+  std::optional<ObjectInfo> head(std::string_view key) override { return base_.head(key); }
+  ListPage list(std::string_view prefix, std::string_view after, std::size_t limit) override {
+    return base_.list(prefix, after, limit);
+  }
+  bool remove(std::string_view key) override { return base_.remove(key); }
+
+ protected:
+  ObjectStore& base_;
+};
+
+inline std::uint64_t total_size(std::span<const ByteView> parts) {
+  std::uint64_t size = 0;
+  for (const auto part : parts) size += part.size();
+  return size;
+}
+
+}  // namespace funcpipe
