@@ -20,7 +20,7 @@ struct BackoffOptions {
 class Backoff {
  public:
   explicit Backoff(const BackoffOptions& options, std::uint64_t seed = 0)
-      : options_(options), delay_(options.first), rng_(seed) {}
+      : options_(options), delay_(std::min(options.first, options.most)), rng_(seed) {}
 
   Duration next() {
     const Duration delay = delay_;

@@ -22,7 +22,12 @@ class Clock {
   virtual void sleep_until(TimePoint until, std::stop_token stop) = 0;
 
   void sleep_for(Duration duration, std::stop_token stop = {}) {
-    sleep_until(now() + duration, std::move(stop));
+    sleep_until(later(now(), duration), std::move(stop));
+  }
+
+  // time + duration, or the end of time where that would overflow.
+  static TimePoint later(TimePoint time, Duration duration) {
+    return duration > TimePoint::max() - time ? TimePoint::max() : time + duration;
   }
 };
 
@@ -51,7 +56,7 @@ class Deadline {
  public:
   static Deadline at(TimePoint time) { return Deadline(time); }
   static Deadline after(const Clock& clock, Duration duration) {
-    return Deadline(clock.now() + duration);
+    return Deadline(Clock::later(clock.now(), duration));
   }
 
   TimePoint time() const { return time_; }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -38,30 +40,55 @@ std::string shown(const YAML::Node& node) {
   return "nothing";
 }
 
+int line_of(const YAML::Mark& mark) { return mark.line + 1; }
+
+// Deeper documents are mistakes, or aliases that contain themselves.
+constexpr int kMaxDepth = 64;
+
+void check_structure(const YAML::Node& node, const std::string& name, int depth = 0) {
+  if (depth > kMaxDepth) {
+    fail(ErrorCode::kInvalidArgument, "{}:{}: nested more than {} deep", name, line_of(node.Mark()),
+         kMaxDepth);
+  }
+  if (node.IsSequence()) {
+    for (const auto& item : node) check_structure(item, name, depth + 1);
+  }
+  if (!node.IsMap()) return;
+  std::set<std::string> seen;
+  for (const auto& entry : node) {
+    const auto& key = entry.first;
+    const int line = line_of(key.Mark());
+    if (!key.IsScalar()) {
+      fail(ErrorCode::kInvalidArgument, "{}:{}: {} stands where a key must be", name, line,
+           shown(key));
+    }
+    if (!seen.insert(key.Scalar()).second) {
+      fail(ErrorCode::kInvalidArgument, "{}:{}: key '{}' stands twice", name, line, key.Scalar());
+    }
+    check_structure(entry.second, name, depth + 1);
+  }
+}
+
 YAML::Node parse(std::string_view text, const std::string& name) {
   try {
-    return YAML::Load(std::string(text));
+    auto documents = YAML::LoadAll(std::string(text));
+    if (documents.empty()) return YAML::Node();
+    if (documents.size() > 1) {
+      fail(ErrorCode::kInvalidArgument, "{}:{}: a second document; only one is read", name,
+           line_of(documents[1].Mark()));
+    }
+    check_structure(documents[0], name);
+    return documents[0];
   } catch (const YAML::Exception& error) {
-    fail(ErrorCode::kInvalidArgument, "{}:{}: not valid YAML: {}", name, error.mark.line + 1,
+    fail(ErrorCode::kInvalidArgument, "{}:{}: not valid YAML: {}", name, line_of(error.mark),
          error.msg);
   }
 }
 
-void check_unique_keys(const YAML::Node& node, const std::string& name) {
-  if (node.IsSequence()) {
-    for (const auto& item : node) check_unique_keys(item, name);
-  }
-  if (!node.IsMap()) return;
-  std::vector<std::string> seen;
-  for (const auto& entry : node) {
-    const auto key = entry.first.IsScalar() ? entry.first.Scalar() : std::string("?");
-    if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
-      fail(ErrorCode::kInvalidArgument, "{}:{}: key '{}' stands twice", name,
-           entry.first.Mark().line + 1, key);
-    }
-    seen.push_back(key);
-    check_unique_keys(entry.second, name);
-  }
+// Whether `path` is `parent` or a key or list item below it.
+bool is_at_or_below(std::string_view path, std::string_view parent) {
+  if (!path.starts_with(parent)) return false;
+  return path.size() == parent.size() || path[parent.size()] == '.' || path[parent.size()] == '[';
 }
 
 }  // namespace
@@ -86,12 +113,19 @@ ConfigNode ConfigNode::from_file(const std::filesystem::path& path) {
 
 ConfigNode ConfigNode::from_text(std::string_view text, std::string name) {
   YAML::Node root = parse(text, name);
-  check_unique_keys(root, name);
-  return {std::move(root), std::make_shared<const std::string>(std::move(name)), "", 1};
+  return {std::move(root), std::make_shared<Origin>(Origin{std::move(name), {}}), "", 1};
+}
+
+const std::string* ConfigNode::Origin::assignment_of(std::string_view path) const {
+  const std::string* nearest_above = nullptr;
+  for (const auto& [set, assignment] : assignments) {  // sorted: a longer path comes later
+    if (is_at_or_below(path, set)) nearest_above = &assignment;
+  }
+  return nearest_above;
 }
 
 ConfigNode ConfigNode::child(const YAML::Node& node, std::string path) const {
-  return {node, file_, std::move(path), node.IsDefined() ? node.Mark().line + 1 : line_};
+  return {node, origin_, std::move(path), node.IsDefined() ? line_of(node.Mark()) : line_};
 }
 
 void ConfigNode::override(std::string_view assignment) {
@@ -99,30 +133,32 @@ void ConfigNode::override(std::string_view assignment) {
   if (equals == std::string_view::npos || equals == 0) {
     fail(ErrorCode::kInvalidArgument, "--set {}: write --set section.key=value", assignment);
   }
-  const YAML::Node value =
-      parse(assignment.substr(equals + 1), fmt::format("--set {}", assignment));
-  std::string_view path = assignment.substr(0, equals);
+  const auto value = parse(assignment.substr(equals + 1), fmt::format("--set {}", assignment));
+  const std::string path(assignment.substr(0, equals));
   YAML::Node at = node_;  // a handle on the shared tree: reset() moves the handle, never the tree
-  while (true) {
-    const auto dot = path.find('.');
-    const std::string key(path.substr(0, dot));
+  for (std::size_t begin = 0, dot = 0; dot != std::string::npos; begin = dot + 1) {
+    dot = path.find('.', begin);
+    const auto key = path.substr(begin, dot - begin);
     if (key.empty()) fail(ErrorCode::kInvalidArgument, "--set {}: empty key", assignment);
     if (at.IsDefined() && !at.IsNull() && !at.IsMap()) {
       fail(ErrorCode::kInvalidArgument, "--set {}: '{}' is inside {}, which is not a map",
            assignment, key, shown(at));
     }
-    if (dot == std::string_view::npos) {
+    if (dot == std::string::npos)
       at[key] = value;
-      return;
-    }
-    at.reset(at[key]);
-    path.remove_prefix(dot + 1);
+    else
+      at.reset(at[key]);
   }
+  std::erase_if(origin_->assignments,
+                [&](const auto& earlier) { return is_at_or_below(earlier.first, path); });
+  origin_->assignments[path] = fmt::format("--set {}", assignment);
 }
 
 std::string ConfigNode::where() const {
-  const std::string place =
-      line_ > 0 ? fmt::format("{}:{}", *file_, line_) : fmt::format("{} (--set)", *file_);
+  const auto* assignment = origin_->assignment_of(path_);
+  const auto place = assignment  ? *assignment
+                     : line_ > 0 ? fmt::format("{}:{}", origin_->name, line_)
+                                 : origin_->name;
   return path_.empty() ? place : fmt::format("{}: {}", place, path_);
 }
 
@@ -156,7 +192,7 @@ nlohmann::json ConfigNode::to_json() const {
   double number = 0;
   bool flag = false;
   if (YAML::convert<std::int64_t>::decode(node_, whole)) return whole;
-  if (YAML::convert<double>::decode(node_, number)) return number;
+  if (YAML::convert<double>::decode(node_, number) && std::isfinite(number)) return number;
   if (YAML::convert<bool>::decode(node_, flag)) return flag;
   return node_.Scalar();
 }
@@ -194,6 +230,16 @@ std::int64_t ConfigNode::as<std::int64_t>() const {
 }
 
 template <>
+int ConfigNode::as<int>() const {
+  const auto value = as<std::int64_t>();
+  if (!std::in_range<int>(value)) {
+    reject(fmt::format("must be within {} and {}, is {}", std::numeric_limits<int>::min(),
+                       std::numeric_limits<int>::max(), value));
+  }
+  return static_cast<int>(value);
+}
+
+template <>
 double ConfigNode::as<double>() const {
   double value = 0;
   if (!node_.IsScalar() || !YAML::convert<double>::decode(node_, value) || !std::isfinite(value)) {
@@ -224,38 +270,54 @@ ConfigReader::ConfigReader(ConfigNode node) : node_(std::move(node)) {
   }
 }
 
-bool ConfigReader::has(std::string_view key) const {
-  return node_.is_map() && std::as_const(node_.node_)[std::string(key)].IsDefined();
+bool ConfigReader::has(std::string_view key) const { return child(key).node_.IsDefined(); }
+
+// Stands at the line of its key, or of the map when it is missing.
+ConfigNode ConfigReader::child(std::string_view key) const {
+  auto path = join_path(node_.path_, key);
+  if (node_.is_map()) {
+    for (const auto& entry : node_.node_) {
+      if (entry.first.Scalar() != key) continue;
+      return {entry.second, node_.origin_, std::move(path), line_of(entry.first.Mark())};
+    }
+  }
+  return {YAML::Node(YAML::NodeType::Undefined), node_.origin_, std::move(path), node_.line_};
+}
+
+std::vector<std::string> ConfigReader::unknown_keys() const {
+  std::vector<std::string> unknown;
+  if (!node_.is_map()) return unknown;
+  for (const auto& entry : node_.node_) {
+    const auto& key = entry.first.Scalar();
+    if (std::find(known_.begin(), known_.end(), key) == known_.end()) unknown.push_back(key);
+  }
+  return unknown;
 }
 
 std::optional<ConfigNode> ConfigReader::optional_node(std::string_view key) {
-  known_.emplace_back(key);
-  if (!has(key)) return std::nullopt;
-  return node_.child(std::as_const(node_.node_)[std::string(key)], join_path(node_.path_, key));
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  auto node = child(key);
+  return node.node_.IsDefined() ? std::optional(std::move(node)) : std::nullopt;
 }
 
 ConfigNode ConfigReader::required_node(std::string_view key) {
-  auto node = optional_node(key);
-  if (!node) node_.reject(fmt::format("key '{}' is missing", join_path(node_.path_, key)));
-  return *node;
+  if (auto node = optional_node(key)) return *node;
+  const auto close = nearest(key, unknown_keys());
+  if (!close) node_.reject(fmt::format("key '{}' is missing", key));
+  child(*close).reject(fmt::format("key '{}' is missing; is this it?", key));
 }
 
 void ConfigReader::finish() const {
-  if (!node_.is_map()) return;
-  for (const auto& entry : node_.node_) {
-    const auto key = entry.first.Scalar();
-    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-    const auto close = nearest(key, known_);
-    const auto at = node_.child(entry.first, join_path(node_.path_, key));
-    at.reject(close ? fmt::format("unknown key; did you mean '{}'?", *close)
+  const auto unknown = unknown_keys();
+  if (unknown.empty()) return;
+  const auto close = nearest(unknown.front(), known_);
+  child(unknown.front())
+      .reject(close ? fmt::format("unknown key; did you mean '{}'?", *close)
                     : fmt::format("unknown key; known here: {}", fmt::join(known_, ", ")));
-  }
 }
 
 void ConfigReader::reject(std::string_view key, const std::string& message) const {
-  if (!has(key)) node_.reject(fmt::format("{}: {}", join_path(node_.path_, key), message));
-  node_.child(std::as_const(node_.node_)[std::string(key)], join_path(node_.path_, key))
-      .reject(message);
+  child(key).reject(message);
 }
 
 }  // namespace funcpipe

@@ -8,7 +8,10 @@
 //   reader.finish();                       // throws if the map holds a key that nobody asked for
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,13 +29,14 @@ namespace funcpipe {
 // A node of a document that knows where it stands. Cheap to copy; not thread-safe.
 class ConfigNode {
  public:
-  // Both throw Error(kInvalidArgument) with file and line for broken YAML (JSON is YAML here),
-  // kNotFound for no file.
+  // Both throw Error(kInvalidArgument) with file and line for broken YAML (JSON is YAML here), a
+  // key that stands twice or a second document; the first throws kNotFound for no file.
   static ConfigNode from_file(const std::filesystem::path& path);
   static ConfigNode from_text(std::string_view text, std::string name);
 
-  // Sets `a.b.c` to the YAML value `value`, making maps on the way: for `--set a.b=c`. Throws
-  // kInvalidArgument when a scalar stands in the way.
+  // Sets `a.b.c` to the YAML value `value`, making maps on the way: for `--set a.b=c`. Errors about
+  // the value then name the assignment instead of file and line. Throws kInvalidArgument when a
+  // scalar or a list stands in the way. Only for the root; other nodes of the document see it too.
   void override(std::string_view assignment);
 
   bool is_map() const { return node_.IsMap(); }
@@ -40,12 +44,13 @@ class ConfigNode {
   bool is_scalar() const { return node_.IsScalar(); }
   bool is_null() const { return !node_.IsDefined() || node_.IsNull(); }
 
-  // The value as T: bool, std::int64_t, double, std::string, Duration (through parse_duration).
+  // The value as T: bool, int, std::int64_t, double, std::string, Duration (through
+  // parse_duration).
   template <typename T>
   T as() const;
   std::vector<ConfigNode> items() const;  // of a list
 
-  // "job.yaml:12: training.batch_size"
+  // "job.yaml:12: training.batch_size", or "--set training.batch_size=0: training.batch_size"
   std::string where() const;
   // Throws Error(kInvalidArgument): "<where>: <message>".
   [[noreturn]] void reject(const std::string& message) const;
@@ -56,14 +61,21 @@ class ConfigNode {
 
  private:
   friend class ConfigReader;
-  ConfigNode(YAML::Node node, std::shared_ptr<const std::string> file, std::string path, int line)
-      : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)), line_(line) {}
+  // What all nodes of a document share: its name, and the assignments of override by key path.
+  struct Origin {
+    std::string name;
+    std::map<std::string, std::string, std::less<>> assignments;
+    const std::string* assignment_of(std::string_view path) const;
+  };
+
+  ConfigNode(YAML::Node node, std::shared_ptr<Origin> origin, std::string path, int line)
+      : node_(std::move(node)), origin_(std::move(origin)), path_(std::move(path)), line_(line) {}
   ConfigNode child(const YAML::Node& node, std::string path) const;
 
   YAML::Node node_;
-  std::shared_ptr<const std::string> file_;
+  std::shared_ptr<Origin> origin_;
   std::string path_;
-  int line_;  // 1-based; 0: unknown (set on the command line)
+  int line_;  // 1-based; 0: a map that override made
 };
 
 // Reads the keys of one map and notices those nobody asked for.
@@ -73,7 +85,8 @@ class ConfigReader {
   explicit ConfigReader(ConfigNode node);
 
   bool has(std::string_view key) const;
-  // The child under `key`; the first form throws when it is missing, the second gives nothing.
+  // The child under `key`; the first form throws when it is missing (naming a key that looks like
+  // it, if there is one), the second gives nothing.
   ConfigNode required_node(std::string_view key);
   std::optional<ConfigNode> optional_node(std::string_view key);
 
@@ -101,6 +114,9 @@ class ConfigReader {
   [[noreturn]] void reject(std::string_view key, const std::string& message) const;
 
  private:
+  ConfigNode child(std::string_view key) const;
+  std::vector<std::string> unknown_keys() const;  // asked for by nobody so far
+
   ConfigNode node_;
   std::vector<std::string> known_;
 };
@@ -112,6 +128,8 @@ std::optional<std::string> nearest(std::string_view word,
 
 template <>
 bool ConfigNode::as<bool>() const;
+template <>
+int ConfigNode::as<int>() const;
 template <>
 std::int64_t ConfigNode::as<std::int64_t>() const;
 template <>

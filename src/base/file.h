@@ -10,12 +10,14 @@
 
 namespace funcpipe {
 
-// Throws Error(kNotFound, ...) naming the path.
+// Throw Error(kNotFound) when there is no such file, and other codes of error_from_errno; the text
+// names the path. Pipes and files of /proc are read to their end.
 Buffer read_file(const std::filesystem::path& path);
 std::string read_text_file(const std::filesystem::path& path);
 
 // Writes a temporary file beside `path` and renames it: a reader sees the old content or the new
-// one, never a part. Missing parent folders are made. Nothing is left behind on failure.
+// one, never a part. Missing parent folders are made. Nothing is left behind on failure. Survives
+// the end of the process, not a loss of power (no fsync).
 void write_file(const std::filesystem::path& path, std::span<const ByteView> parts);
 void write_file(const std::filesystem::path& path, ByteView bytes);
 void write_file(const std::filesystem::path& path, std::string_view text);

@@ -1,6 +1,7 @@
 #include "base/units.h"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -28,16 +29,14 @@ std::string_view trim(std::string_view text) {
 }
 
 Quantity split(std::string_view text, std::string_view what, std::string_view example) {
-  const std::string owned(trim(text));
-  std::size_t used = 0;
+  const auto trimmed = trim(text);
+  const auto* const end = trimmed.data() + trimmed.size();
   double value = 0;
-  try {
-    value = std::stod(owned, &used);
-  } catch (const std::exception&) {
+  const auto [rest, error] = std::from_chars(trimmed.data(), end, value);
+  if (error != std::errc() || !std::isfinite(value) || std::signbit(value)) {
     reject(text, what, example);
   }
-  if (!(value >= 0)) reject(text, what, example);
-  return {value, trim(trim(text).substr(used))};
+  return {value, trim({rest, static_cast<std::size_t>(end - rest)})};
 }
 
 template <std::size_t N>
@@ -73,20 +72,23 @@ constexpr std::array<std::pair<std::string_view, double>, 9> kRateUnits = {{
     {"Gbit/s", 1e9 / 8},
 }};
 constexpr std::array<std::pair<std::string_view, double>, 6> kTimeUnits = {{
-    {"ns", 1e-9},
-    {"us", 1e-6},
-    {"ms", 1e-3},
-    {"s", 1},
-    {"min", 60},
-    {"h", 3600},
+    {"ns", 1},
+    {"us", 1e3},
+    {"ms", 1e6},
+    {"s", 1e9},
+    {"min", 60e9},
+    {"h", 3600e9},
 }};
+
+// What still fits a 64-bit signed integer with room for rounding.
+constexpr double kMostInteger = 9e18;
 
 }  // namespace
 
 std::uint64_t parse_bytes(std::string_view text) {
   constexpr auto what = "an amount of bytes", example = "64 MB";
   const double bytes = scale_of(split(text, what, example), kByteUnits, text, what, example);
-  if (!(bytes < 1.8e19)) reject(text, what, example);
+  if (!(bytes <= kMostInteger)) reject(text, what, example);
   return static_cast<std::uint64_t>(std::llround(bytes));
 }
 
@@ -94,7 +96,7 @@ double parse_bytes_per_second(std::string_view text) {
   constexpr auto what = "a bandwidth", example = "70 MB/s";
   if (trim(text) == "inf") return std::numeric_limits<double>::infinity();
   const double rate = scale_of(split(text, what, example), kRateUnits, text, what, example);
-  if (!(rate > 0)) reject(text, what, example);
+  if (!(rate > 0) || !std::isfinite(rate)) reject(text, what, example);
   return rate;
 }
 
@@ -102,15 +104,15 @@ Duration parse_duration(std::string_view text) {
   constexpr auto what = "a duration", example = "40 ms";
   const Quantity quantity = split(text, what, example);
   if (quantity.value == 0 && quantity.unit.empty()) return Duration::zero();
-  const double seconds = scale_of(quantity, kTimeUnits, text, what, example);
-  if (!(seconds < 3e8)) reject(text, what, example);
-  return from_seconds(seconds);
+  const double nanoseconds = scale_of(quantity, kTimeUnits, text, what, example);
+  if (!(nanoseconds <= kMostInteger)) reject(text, what, example);
+  return Duration(std::llround(nanoseconds));
 }
 
 std::string format_bytes(double bytes) {
   constexpr std::array<std::string_view, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
   std::size_t unit = 0;
-  while (bytes >= 1000 && unit + 1 < kUnits.size()) {
+  while (bytes >= 999.995 && unit + 1 < kUnits.size()) {  // that prints as 1000.00
     bytes /= 1000;
     ++unit;
   }
@@ -119,9 +121,9 @@ std::string format_bytes(double bytes) {
 
 std::string format_duration(Duration duration) {
   const double seconds = to_seconds(duration);
-  if (seconds < 1e-3) return fmt::format("{:.0f} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);
-  if (seconds < 60) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 0.9995e-3) return fmt::format("{:.0f} us", seconds * 1e6);
+  if (seconds < 0.99995) return fmt::format("{:.1f} ms", seconds * 1e3);
+  if (seconds < 59.995) return fmt::format("{:.2f} s", seconds);
   const auto whole = static_cast<long>(std::lround(seconds));
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);

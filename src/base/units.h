@@ -27,8 +27,9 @@ std::string format_duration(Duration duration);  // "1.25 s", "3 min 05 s"
 inline double to_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
+// To the nearest nanosecond.
 inline Duration from_seconds(double seconds) {
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+  return std::chrono::round<Duration>(std::chrono::duration<double>(seconds));
 }
 
 }  // namespace funcpipe

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/error.h"
 #include "base/rng.h"
 
 namespace funcpipe {
@@ -12,7 +13,11 @@ StepSequence::StepSequence(std::int64_t samples, std::int64_t batch_size, std::i
     : samples_(samples),
       batch_size_(batch_size),
       steps_per_epoch_((samples + batch_size - 1) / batch_size),
-      steps_(steps > 0 ? steps : epochs * steps_per_epoch_) {}
+      steps_(steps > 0 ? steps : epochs * steps_per_epoch_) {
+  if (samples < 1) {
+    fail(ErrorCode::kInvalidArgument, "a dataset of {} samples cannot be trained on", samples);
+  }
+}
 
 Step StepSequence::at(std::int64_t index) const {
   const std::int64_t first = index % steps_per_epoch_ * batch_size_;

@@ -35,6 +35,7 @@ struct Step {
 // The steps of a job: `epochs` passes over `samples`, or exactly `steps` steps when steps > 0.
 class StepSequence {
  public:
+  // Throws Error(kInvalidArgument) when there are no samples.
   StepSequence(std::int64_t samples, std::int64_t batch_size, std::int64_t epochs,
                std::int64_t steps);
   std::int64_t steps() const { return steps_; }

@@ -1,27 +1,14 @@
 #include "core/job.h"
 
-#include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include <fmt/ranges.h>
 
+#include "core/job_names.h"
+
 namespace funcpipe {
 namespace {
-
-template <typename E, std::size_t N>
-using Names = std::array<std::pair<E, std::string_view>, N>;
-
-constexpr Names<LossKind, 2> kLosses = {
-    {{LossKind::kCrossEntropy, "cross_entropy"}, {LossKind::kMeanSquaredError, "mse"}}};
-constexpr Names<OptimizerSpec::Kind, 3> kOptimizers = {{{OptimizerSpec::Kind::kSgd, "sgd"},
-                                                        {OptimizerSpec::Kind::kAdam, "adam"},
-                                                        {OptimizerSpec::Kind::kAdamW, "adamw"}}};
-constexpr Names<LearningRateSpec::Kind, 3> kSchedules = {
-    {{LearningRateSpec::Kind::kConstant, "constant"},
-     {LearningRateSpec::Kind::kStep, "step"},
-     {LearningRateSpec::Kind::kCosine, "cosine"}}};
 
 template <typename E, std::size_t N>
 E read_name(const ConfigNode& node, const Names<E, N>& names) {
@@ -35,20 +22,23 @@ E read_name(const ConfigNode& node, const Names<E, N>& names) {
       fmt::format("'{}' is not known here; choose one of {}", text, fmt::join(known, ", ")));
 }
 
-template <typename E, std::size_t N>
-std::string name_of(E value, const Names<E, N>& names) {
-  for (const auto& [candidate, name] : names) {
-    if (candidate == value) return std::string(name);
-  }
-  return {};
-}
-
-std::int64_t read_count(ConfigReader& reader, std::string_view key, std::int64_t fallback,
-                        std::int64_t least) {
-  const auto value = reader.optional<std::int64_t>(key, fallback);
+// Counts stay below 2^31, so that products of two of them fit 64 bits.
+int read_count(ConfigReader& reader, std::string_view key, int fallback, int least) {
+  const auto value = reader.optional<int>(key, fallback);
   if (value < least && reader.has(key))
     reader.reject(key, fmt::format("must be at least {}, is {}", least, value));
   return value;
+}
+
+int read_required_count(ConfigReader& reader, std::string_view key) {
+  reader.required_node(key);
+  return read_count(reader, key, 1, 1);
+}
+
+std::string read_path(const ConfigNode& node) {
+  auto path = node.as<std::string>();
+  if (path.empty()) node.reject("must not be empty");
+  return path;
 }
 
 double read_number(ConfigReader& reader, std::string_view key, double fallback, double least,
@@ -65,8 +55,8 @@ constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 std::vector<int> read_ints(const ConfigNode& node) {
   std::vector<int> values;
-  if (!node.is_list()) return {static_cast<int>(node.as<std::int64_t>())};
-  for (const auto& item : node.items()) values.push_back(static_cast<int>(item.as<std::int64_t>()));
+  if (!node.is_list()) return {node.as<int>()};
+  for (const auto& item : node.items()) values.push_back(item.as<int>());
   return values;
 }
 
@@ -76,8 +66,8 @@ ModelSpec read_model(const ConfigNode& node) {
   model.builtin = reader.optional<std::string>("builtin", "");
   model.archive = reader.optional<std::string>("archive", "");
   if (const auto options = reader.optional_node("options")) {
-    ConfigReader check(*options);
-    model.options = options->to_json();
+    const ConfigReader is_map(*options);
+    if (!options->is_null()) model.options = options->to_json();
   }
   reader.finish();
   if (model.builtin.empty() == model.archive.empty()) {
@@ -100,8 +90,8 @@ std::vector<double> read_numbers(ConfigReader& reader, std::string_view key) {
 DataSpec read_data(const ConfigNode& node) {
   ConfigReader reader(node);
   DataSpec data;
-  data.train = reader.required<std::string>("train");
-  data.test = reader.optional<std::string>("test", "");
+  data.train = read_path(reader.required_node("train"));
+  if (const auto test = reader.optional_node("test")) data.test = read_path(*test);
   if (const auto normalize = reader.optional_node("normalize")) {
     ConfigReader values(*normalize);
     data.mean = read_numbers(values, "mean");
@@ -149,8 +139,7 @@ LearningRateSpec read_schedule(const ConfigNode& node) {
   spec.kind = read_name(reader.required_node("kind"), kSchedules);
   spec.warmup_steps = read_count(reader, "warmup_steps", 0, 0);
   if (spec.kind == LearningRateSpec::Kind::kStep) {
-    spec.every_steps = reader.required<std::int64_t>("every_steps");
-    if (spec.every_steps < 1) reader.reject("every_steps", "must be at least 1");
+    spec.every_steps = read_required_count(reader, "every_steps");
     spec.factor = read_number(reader, "factor", 0.1, 0, kNoBound);
   }
   if (spec.kind == LearningRateSpec::Kind::kCosine)
@@ -164,51 +153,81 @@ TrainingSpec read_training(const ConfigNode& node) {
   TrainingSpec training;
   training.epochs = read_count(reader, "epochs", 1, 1);
   training.steps = read_count(reader, "steps", 0, 1);
-  if (reader.has("epochs") && reader.has("steps"))
-    reader.reject("steps", "give either epochs or steps");
-  training.batch_size = reader.required<std::int64_t>("batch_size");
-  if (training.batch_size < 1) reader.reject("batch_size", "must be at least 1");
-  training.micro_batch_size = read_count(reader, "micro_batch_size", training.batch_size, 1);
+  const int batch_size = read_required_count(reader, "batch_size");
+  training.batch_size = batch_size;
+  training.micro_batch_size = read_count(reader, "micro_batch_size", batch_size, 1);
   if (training.micro_batch_size > training.batch_size) {
-    reader.reject("micro_batch_size",
-                  fmt::format("must not exceed batch_size ({})", training.batch_size));
+    reader.reject("micro_batch_size", fmt::format("must not exceed batch_size ({})", batch_size));
   }
   training.shuffle = reader.optional<bool>("shuffle", true);
   if (const auto loss = reader.optional_node("loss")) training.loss = read_name(*loss, kLosses);
   if (const auto optimizer = reader.optional_node("optimizer"))
     training.optimizer = read_optimizer(*optimizer);
-  if (const auto schedule = reader.optional_node("schedule"))
+  if (const auto schedule = reader.optional_node("schedule")) {
     training.schedule = read_schedule(*schedule);
+    if (training.schedule.minimum > training.optimizer.learning_rate) {
+      schedule->reject(fmt::format("minimum must not exceed the learning rate ({})",
+                                   training.optimizer.learning_rate));
+    }
+  }
   training.clip_norm = read_number(reader, "clip_norm", 0, 0, kNoBound);
   training.evaluate_every_epochs = read_count(reader, "evaluate_every_epochs", 1, 0);
   reader.finish();
   return training;
 }
 
+std::vector<int> read_cuts(const ConfigNode& node) {
+  if (node.is_null()) return {};
+  auto cuts = read_ints(node);
+  int previous = 0;
+  for (const auto cut : cuts) {
+    if (cut <= previous) {
+      node.reject(
+          fmt::format("cut {} after {}: a cut is the index of the layer that begins the "
+                      "next stage, from 1 on, in increasing order",
+                      cut, previous));
+    }
+    previous = cut;
+  }
+  return cuts;
+}
+
+std::vector<int> read_memory(const ConfigNode& node, int stages) {
+  auto memory = read_ints(node);
+  for (const auto value : memory) {
+    if (value < 1) node.reject(fmt::format("{} is not a memory size in MB", value));
+  }
+  if (memory.size() != 1 && static_cast<int>(memory.size()) != stages) {
+    node.reject(fmt::format("{} values for {} stages; give one for all, or one for each",
+                            memory.size(), stages));
+  }
+  return memory;
+}
+
 PlanSpec read_plan(const ConfigNode& node) {
   PlanSpec plan;
   if (node.is_scalar()) {
     const auto text = node.as<std::string>();
-    if (text != "auto") plan.file = text;
+    if (text == "auto") return plan;
+    if (text.find_first_of("./") == std::string::npos) {
+      node.reject(fmt::format(
+          "expected auto, the path of a plan file (as plan.json) or a map of keys, got '{}'",
+          text));
+    }
+    plan.file = text;
     return plan;
   }
   ConfigReader reader(node);
-  if (const auto stages = reader.optional_node("stages")) {
-    plan.stage_count = static_cast<int>(stages->as<std::int64_t>());
-    if (*plan.stage_count < 1) stages->reject("must be at least 1");
-  }
+  if (reader.has("stages")) plan.stage_count = read_required_count(reader, "stages");
   if (const auto cuts = reader.optional_node("cuts")) {
     if (plan.stage_count) cuts->reject("give either 'stages' (an even split) or 'cuts'");
-    plan.cuts = cuts->is_null() ? std::vector<int>{} : read_ints(*cuts);
+    plan.cuts = read_cuts(*cuts);
   }
   if (const auto memory = reader.optional_node("memory_mb")) {
-    plan.memory_mb = read_ints(*memory);
-    for (const auto value : plan.memory_mb) {
-      if (value < 1) memory->reject(fmt::format("{} is not a memory size in MB", value));
-    }
-    if (plan.memory_mb.empty()) memory->reject("give one value, or one for each stage");
+    const int stages = plan.stage_count.value_or(static_cast<int>(plan.cuts.size()) + 1);
+    plan.memory_mb = read_memory(*memory, stages);
   }
-  plan.replicas = static_cast<int>(read_count(reader, "replicas", 1, 1));
+  plan.replicas = read_count(reader, "replicas", 1, 1);
   if (const auto all_reduce = reader.optional_node("all_reduce")) {
     plan.all_reduce = all_reduce_algorithm_from_config(*all_reduce);
   }
@@ -236,7 +255,7 @@ LocalPlatformSpec read_local(ConfigReader& reader) {
   local.latency = reader.optional<Duration>("latency", Duration::zero());
   local.cold_start = reader.optional<Duration>("cold_start", Duration::zero());
   local.time_dilation = read_number(reader, "time_dilation", 1, 1, kNoBound);
-  local.max_concurrency = static_cast<int>(read_count(reader, "max_concurrency", 1000, 1));
+  local.max_concurrency = read_count(reader, "max_concurrency", 1000, 1);
   local.memory_limit = reader.optional<bool>("memory_limit", true);
   local.cpu_limit = reader.optional<bool>("cpu_limit", true);
   return local;
@@ -260,93 +279,33 @@ PlatformSection read_platform(const ConfigNode& node) {
   return platform;
 }
 
-nlohmann::json bandwidth_to_json(double value) {
-  return std::isinf(value) ? nlohmann::json("inf") : nlohmann::json(fmt::format("{} B/s", value));
-}
-
-nlohmann::json duration_to_json(Duration value) { return fmt::format("{} ns", value.count()); }
-
-nlohmann::json optimizer_to_json(const OptimizerSpec& spec) {
-  nlohmann::json json = {{"kind", name_of(spec.kind, kOptimizers)},
-                         {"learning_rate", spec.learning_rate},
-                         {"weight_decay", spec.weight_decay}};
-  if (spec.kind == OptimizerSpec::Kind::kSgd) {
-    json.update(
-        {{"momentum", spec.momentum}, {"dampening", spec.dampening}, {"nesterov", spec.nesterov}});
-  } else {
-    json.update({{"beta1", spec.beta1}, {"beta2", spec.beta2}, {"epsilon", spec.epsilon}});
+std::string read_job_name(const ConfigNode& node) {
+  constexpr std::size_t kMostCharacters = 64;
+  constexpr auto kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";  // of function names too
+  auto name = node.as<std::string>();
+  if (name.empty() || name.size() > kMostCharacters ||
+      name.find_first_not_of(kAllowed) != std::string::npos) {
+    node.reject(fmt::format("'{}' is not a name of 1 to {} letters, digits, '-' and '_'", name,
+                            kMostCharacters));
   }
-  return json;
+  return name;
 }
 
-nlohmann::json schedule_to_json(const LearningRateSpec& spec) {
-  nlohmann::json json = {{"kind", name_of(spec.kind, kSchedules)},
-                         {"warmup_steps", spec.warmup_steps}};
-  if (spec.kind == LearningRateSpec::Kind::kStep) {
-    json.update({{"every_steps", spec.every_steps}, {"factor", spec.factor}});
-  }
-  if (spec.kind == LearningRateSpec::Kind::kCosine) json["minimum"] = spec.minimum;
-  return json;
-}
-
-nlohmann::json training_to_json(const TrainingSpec& training) {
-  nlohmann::json json = {{"batch_size", training.batch_size},
-                         {"micro_batch_size", training.micro_batch_size},
-                         {"shuffle", training.shuffle},
-                         {"loss", std::string(to_string(training.loss))},
-                         {"optimizer", optimizer_to_json(training.optimizer)},
-                         {"schedule", schedule_to_json(training.schedule)},
-                         {"clip_norm", training.clip_norm},
-                         {"evaluate_every_epochs", training.evaluate_every_epochs}};
-  if (training.steps > 0) {
-    json["steps"] = training.steps;
-  } else {
-    json["epochs"] = training.epochs;
-  }
-  return json;
-}
-
-nlohmann::json plan_to_json(const PlanSpec& plan) {
-  if (!plan.file.empty()) return plan.file;
-  nlohmann::json json = {{"memory_mb", plan.memory_mb},
-                         {"replicas", plan.replicas},
-                         {"all_reduce", std::string(to_string(plan.all_reduce))}};
-  if (plan.stage_count) json["stages"] = *plan.stage_count;
-  if (!plan.cuts.empty()) json["cuts"] = plan.cuts;
-  return json;
-}
-
-nlohmann::json platform_to_json(const PlatformSection& platform) {
-  const auto& local = platform.local;
-  return {{"kind", platform.kind},
-          {"time_limit", duration_to_json(local.time_limit)},
-          {"uplink", bandwidth_to_json(local.uplink_bytes_per_second)},
-          {"downlink", bandwidth_to_json(local.downlink_bytes_per_second)},
-          {"latency", duration_to_json(local.latency)},
-          {"cold_start", duration_to_json(local.cold_start)},
-          {"time_dilation", local.time_dilation},
-          {"max_concurrency", local.max_concurrency},
-          {"memory_limit", local.memory_limit},
-          {"cpu_limit", local.cpu_limit}};
-}
-
-nlohmann::json data_to_json(const DataSpec& data) {
-  nlohmann::json json = {{"train", data.train}};
-  if (!data.test.empty()) json["test"] = data.test;
-  if (!data.mean.empty()) json["normalize"] = {{"mean", data.mean}, {"std", data.scale}};
-  return json;
-}
-
-nlohmann::json model_to_json(const ModelSpec& model) {
-  if (!model.archive.empty()) return {{"archive", model.archive}};
-  return {{"builtin", model.builtin}, {"options", model.options}};
+void check_replicas(const ConfigNode& plan, const JobSpec& job) {
+  const auto& training = job.training;
+  const auto micro_batches =
+      (training.batch_size + training.micro_batch_size - 1) / training.micro_batch_size;
+  if (job.plan.replicas <= micro_batches) return;
+  ConfigReader(plan).reject(
+      "replicas", fmt::format("{} replicas do not fit a mini-batch of {} micro-batches ({} samples "
+                              "in micro-batches of {}); lower replicas or micro_batch_size, or "
+                              "raise batch_size",
+                              job.plan.replicas, micro_batches, training.batch_size,
+                              training.micro_batch_size));
 }
 
 }  // namespace
-
-std::string_view to_string(LossKind kind) {
-  return kind == LossKind::kCrossEntropy ? "cross_entropy" : "mse";
-}
 
 int OptimizerSpec::state_values_per_parameter() const {
   if (kind == Kind::kSgd) return momentum > 0 ? 1 : 0;
@@ -359,41 +318,22 @@ LocalPlatformSpec::LocalPlatformSpec()
 JobSpec JobSpec::from_config(const ConfigNode& node) {
   ConfigReader reader(node);
   JobSpec job;
-  job.name = reader.optional<std::string>("name", "job");
-  job.seed = static_cast<std::uint64_t>(read_count(reader, "seed", 0, 0));
+  if (const auto name = reader.optional_node("name")) job.name = read_job_name(*name);
+  const auto seed = reader.optional<std::int64_t>("seed", 0);
+  if (seed < 0) reader.reject("seed", fmt::format("must be at least 0, is {}", seed));
+  job.seed = static_cast<std::uint64_t>(seed);
   job.model = read_model(reader.required_node("model"));
   job.data = read_data(reader.required_node("data"));
   job.training = read_training(reader.required_node("training"));
-  if (const auto plan = reader.optional_node("plan")) job.plan = read_plan(*plan);
+  if (const auto plan = reader.optional_node("plan")) {
+    job.plan = read_plan(*plan);
+    check_replicas(*plan, job);
+  }
   if (const auto platform = reader.optional_node("platform"))
     job.platform = read_platform(*platform);
-  job.store = reader.optional<std::string>("store", "");
+  if (const auto store = reader.optional_node("store")) job.store = read_path(*store);
   reader.finish();
-  if (job.plan.file.empty()) {
-    const auto micro_batches = (job.training.batch_size + job.training.micro_batch_size - 1) /
-                               job.training.micro_batch_size;
-    if (job.plan.replicas > micro_batches) {
-      ConfigReader plan(reader.required_node("plan"));
-      plan.reject("replicas", fmt::format("{} replicas do not fit a mini-batch of {} micro-batches "
-                                          "({} samples in micro-batches of {}); "
-                                          "lower replicas or micro_batch_size, or raise batch_size",
-                                          job.plan.replicas, micro_batches, job.training.batch_size,
-                                          job.training.micro_batch_size));
-    }
-  }
   return job;
-}
-
-nlohmann::json JobSpec::to_json() const {
-  nlohmann::json json = {{"name", name},
-                         {"seed", seed},
-                         {"model", model_to_json(model)},
-                         {"data", data_to_json(data)},
-                         {"training", training_to_json(training)},
-                         {"plan", plan_to_json(plan)},
-                         {"platform", platform_to_json(platform)}};
-  if (!store.empty()) json["store"] = store;
-  return json;
 }
 
 }  // namespace funcpipe

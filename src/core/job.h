@@ -91,7 +91,7 @@ struct PlatformSection {
 };
 
 struct JobSpec {
-  std::string name;
+  std::string name = "job";  // 1 to 64 letters, digits, '-' and '_'
   std::uint64_t seed = 0;
   ModelSpec model;
   DataSpec data;

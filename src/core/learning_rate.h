@@ -11,7 +11,7 @@ struct LearningRateSpec {
   std::int64_t warmup_steps = 0;  // linear from base / warmup_steps up to base
   std::int64_t every_steps = 0;   // kStep: multiply by factor every so many steps
   double factor = 0.1;            // kStep
-  double minimum = 0;             // kCosine: rate at the last step
+  double minimum = 0;             // kCosine: rate that the step after the last would have
   bool operator==(const LearningRateSpec&) const = default;
 };
 

@@ -1,5 +1,9 @@
 #include "core/manifest.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
 namespace funcpipe {
 namespace {
 
@@ -13,6 +17,20 @@ std::uint64_t bytes_of(const std::vector<TensorFacts>& tensors) {
   return bytes;
 }
 
+Shape read_shape(const ConfigNode& node) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 48;  // sums of bytes stay in range
+  Shape shape;
+  std::int64_t elements = 1;
+  for (const auto& item : node.items()) {
+    const auto size = item.as<std::int64_t>();
+    if (size < 0) item.reject(fmt::format("dimension {} is negative", size));
+    if (size > kMostElements / std::max<std::int64_t>(1, elements)) node.reject("too large");
+    elements *= size;
+    shape.push_back(size);
+  }
+  return shape;
+}
+
 std::vector<TensorFacts> read_tensors(ConfigReader& reader, std::string_view key) {
   std::vector<TensorFacts> result;
   for (const auto& item : reader.required_node(key).items())
@@ -20,17 +38,38 @@ std::vector<TensorFacts> read_tensors(ConfigReader& reader, std::string_view key
   return result;
 }
 
+// The outputs or inputs of a layer: exactly one tensor unless they are a tuple.
+void check_tuple(const ConfigReader& reader, std::string_view key, bool is_tuple,
+                 const std::vector<TensorFacts>& tensors) {
+  if (tensors.empty() || (!is_tuple && tensors.size() != 1)) {
+    reader.reject(key, fmt::format("{} tensors do not make {}", tensors.size(),
+                                   is_tuple ? "a tuple" : "a single tensor"));
+  }
+}
+
+// The path of a file within the archive, which must not lead out of it.
+std::string read_member_path(ConfigReader& reader, std::string_view key) {
+  const auto text = reader.required<std::string>(key);
+  const std::filesystem::path path(text);
+  const bool leads_out = std::find(path.begin(), path.end(), "..") != path.end();
+  if (path.empty() || path.is_absolute() || leads_out) {
+    reader.reject(key, fmt::format("'{}' is not a path within the archive", text));
+  }
+  return text;
+}
+
 LayerManifest read_layer(const ConfigNode& node) {
   ConfigReader reader(node);
   LayerManifest layer;
   layer.name = reader.required<std::string>("name");
   layer.kind = reader.required<std::string>("kind");
-  layer.file = reader.required<std::string>("file");
+  layer.file = read_member_path(reader, "file");
   layer.export_method = reader.required<std::string>("export_method");
   layer.parameters = read_tensors(reader, "parameters");
   layer.buffers = read_tensors(reader, "buffers");
   layer.output_is_tuple = reader.required<bool>("output_is_tuple");
   layer.outputs = read_tensors(reader, "outputs");
+  check_tuple(reader, "outputs", layer.output_is_tuple, layer.outputs);
   reader.finish();
   return layer;
 }
@@ -52,11 +91,7 @@ TensorFacts tensor_facts_from_config(const ConfigNode& node) {
   } catch (const Error& error) {
     reader.reject("dtype", error.what());
   }
-  for (const auto& size : reader.required_node("shape").items())
-    facts.shape.push_back(size.as<std::int64_t>());
-  for (const auto size : facts.shape) {
-    if (size < 0) reader.reject("shape", "a dimension is negative");
-  }
+  facts.shape = read_shape(reader.required_node("shape"));
   reader.finish();
   return facts;
 }
@@ -94,8 +129,13 @@ ModelManifest ModelManifest::from_config(const ConfigNode& node) {
   manifest.name = reader.required<std::string>("name");
   manifest.input_is_tuple = reader.required<bool>("input_is_tuple");
   manifest.inputs = read_tensors(reader, "inputs");
-  for (const auto& layer : reader.required_node("layers").items())
+  check_tuple(reader, "inputs", manifest.input_is_tuple, manifest.inputs);
+  std::set<std::string> names;
+  for (const auto& layer : reader.required_node("layers").items()) {
     manifest.layers.push_back(read_layer(layer));
+    const auto& name = manifest.layers.back().name;
+    if (!names.insert(name).second) layer.reject(fmt::format("a second layer '{}'", name));
+  }
   if (manifest.layers.empty()) reader.reject("layers", "a model needs at least one layer");
   reader.finish();
   return manifest;

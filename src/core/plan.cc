@@ -4,8 +4,23 @@
 
 namespace funcpipe {
 namespace {
+
 constexpr std::int64_t kVersion = 1;
+
+StagePlan read_stage(const ConfigNode& node, int first_layer) {
+  ConfigReader reader(node);
+  const StagePlan stage{reader.required<int>("first_layer"), reader.required<int>("last_layer"),
+                        reader.required<int>("memory_mb")};
+  reader.finish();
+  if (stage.first_layer != first_layer || stage.last_layer <= stage.first_layer) {
+    node.reject(
+        fmt::format("a stage must begin at layer {} and hold at least one layer", first_layer));
+  }
+  if (stage.memory_mb < 1) reader.reject("memory_mb", "must be at least 1");
+  return stage;
 }
+
+}  // namespace
 
 std::string_view to_string(AllReduceAlgorithm algorithm) {
   return algorithm == AllReduceAlgorithm::kThreePhase ? "three-phase" : "pipelined";
@@ -71,21 +86,11 @@ Plan Plan::from_config(const ConfigNode& node) {
   }
   Plan plan;
   for (const auto& item : reader.required_node("stages").items()) {
-    ConfigReader stage(item);
-    plan.stages.push_back({static_cast<int>(stage.required<std::int64_t>("first_layer")),
-                           static_cast<int>(stage.required<std::int64_t>("last_layer")),
-                           static_cast<int>(stage.required<std::int64_t>("memory_mb"))});
-    stage.finish();
-    const int expected =
-        plan.stages.size() == 1 ? 0 : plan.stages[plan.stages.size() - 2].last_layer;
-    const auto& made = plan.stages.back();
-    if (made.first_layer != expected || made.last_layer <= made.first_layer) {
-      item.reject(
-          fmt::format("a stage must begin at layer {} and hold at least one layer", expected));
-    }
+    plan.stages.push_back(
+        read_stage(item, plan.stages.empty() ? 0 : plan.stages.back().last_layer));
   }
   if (plan.stages.empty()) reader.reject("stages", "a plan needs at least one stage");
-  plan.replicas = static_cast<int>(reader.required<std::int64_t>("replicas"));
+  plan.replicas = reader.required<int>("replicas");
   if (plan.replicas < 1) reader.reject("replicas", "must be at least 1");
   plan.all_reduce = all_reduce_algorithm_from_config(reader.required_node("all_reduce"));
   reader.finish();
