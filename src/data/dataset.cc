@@ -12,26 +12,17 @@
 namespace funcpipe {
 namespace {
 
-std::unique_ptr<DatasetColumn> make_column(ObjectStore& store, std::string_view prefix,
-                                           const DatasetIndex& index,
-                                           ColumnExtent ShardFacts::*extent,
-                                           const DatasetOptions& options,
-                                           std::uint64_t& cache_bytes) {
-  const auto& facts = extent == &ShardFacts::input ? index.input : index.target;
+std::vector<ColumnShard> column_shards(const DatasetIndex& index, std::string_view prefix,
+                                       ColumnExtent ShardFacts::*column) {
   std::vector<ColumnShard> shards;
   std::int64_t first = 0;
   for (const auto& shard : index.shards) {
-    const auto& column = shard.*extent;
+    const auto& extent = shard.*column;
     shards.push_back(
-        {dataset_key(prefix, shard.key), column.offset, first, shard.records, column.checksum});
+        {dataset_key(prefix, shard.key), extent.offset, first, shard.records, extent.checksum});
     first += shard.records;
   }
-  const auto bytes = static_cast<std::uint64_t>(index.records) * record_bytes(facts);
-  ColumnOptions column_options;
-  column_options.parallel_requests = options.parallel_requests;
-  column_options.keep = bytes <= cache_bytes;
-  if (column_options.keep) cache_bytes -= bytes;
-  return std::make_unique<DatasetColumn>(store, facts, std::move(shards), column_options);
+  return shards;
 }
 
 // Prefixes under `prefix` that hold a dataset.
@@ -64,11 +55,19 @@ DatasetIndex read_dataset_index(ObjectStore& store, std::string_view prefix) {
   return DatasetIndex::from_config(ConfigNode::from_text(text->text(), key));
 }
 
-Dataset::Dataset(ObjectStore& store, std::string prefix, const DatasetOptions& options)
+Dataset::Dataset(ObjectStore& store, std::string_view prefix, const DatasetOptions& options)
     : index_(read_dataset_index(store, prefix)) {
-  auto cache_bytes = options.cache_bytes;
-  targets_ = make_column(store, prefix, index_, &ShardFacts::target, options, cache_bytes);
-  inputs_ = make_column(store, prefix, index_, &ShardFacts::input, options, cache_bytes);
+  auto cache_left = options.cache_bytes;
+  const auto make_column = [&](const TensorFacts& facts, ColumnExtent ShardFacts::*column) {
+    const auto bytes = static_cast<std::uint64_t>(records()) * record_bytes(facts);
+    const bool keep = bytes <= cache_left;
+    if (keep) cache_left -= bytes;
+    return std::make_unique<DatasetColumn>(
+        store, facts, column_shards(index_, prefix, column),
+        ColumnOptions{.keep = keep, .parallel_requests = options.parallel_requests});
+  };
+  targets_ = make_column(index_.target, &ShardFacts::target);
+  inputs_ = make_column(index_.input, &ShardFacts::input);
 }
 
 TensorBundle Dataset::read_inputs(std::span<const std::uint32_t> records) {

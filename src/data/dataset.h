@@ -30,7 +30,7 @@ struct DatasetOptions {
 class Dataset {
  public:
   // Reads index.json only. `store` outlives the dataset.
-  Dataset(ObjectStore& store, std::string prefix, const DatasetOptions& options = {});
+  Dataset(ObjectStore& store, std::string_view prefix, const DatasetOptions& options = {});
 
   const DatasetIndex& index() const { return index_; }
   std::int64_t records() const { return index_.records; }

@@ -47,10 +47,7 @@ class DatasetColumn {
   DatasetColumn(ObjectStore& store, TensorFacts facts, std::vector<ColumnShard> shards,
                 const ColumnOptions& options);
 
-  const TensorFacts& facts() const { return facts_; }
-  std::uint64_t bytes() const { return static_cast<std::uint64_t>(records_) * record_bytes_; }
-
-  // One tensor of shape [records.size(), facts().shape...], in the order asked for; a record may be
+  // One tensor of shape [records.size(), record...], in the order asked for; a record may be
   // asked for twice. Throws Error(kInvalidArgument) for a record that does not exist, kDataLoss for
   // a shard that is missing, short or fails its checksum (also when the background read found it).
   TensorBundle read(std::span<const std::uint32_t> records);
