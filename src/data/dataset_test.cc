@@ -9,15 +9,15 @@
 #include "base/rng.h"
 #include "core/batching.h"
 #include "data/dataset_writer.h"
-#include "data/fake_store.h"
+#include "data/recording_store.h"
 #include "data/test_support.h"
 
 namespace funcpipe {
 namespace {
 
 using testing::expect_error;
-using testing::FakeStore;
 using testing::random_array;
+using testing::RecordingStore;
 using Records = std::vector<std::uint32_t>;
 
 // Reads until `done` or ten seconds have passed.
@@ -68,7 +68,7 @@ class DatasetReading : public ::testing::Test {
   }
 
   Rng rng_{11};
-  FakeStore store_;
+  RecordingStore store_;
   Array images_ = random_array(rng_, DType::kUInt8, {100, 10, 100});
   Array labels_ = random_array(rng_, DType::kUInt8, {100});
 };
@@ -171,7 +171,7 @@ TEST_F(DatasetReading, AnyDatasetReadsAsItsArrays) {
     }
     const auto inputs = random_array(rng_, static_cast<DType>(rng_.below(kDTypeCount)), shape);
     const auto targets = random_array(rng_, DType::kFloat16, {count, 2});
-    FakeStore store;
+    RecordingStore store;
     write_dataset(store, "r", inputs.view, targets.view,
                   {.name = "r", .shard_bytes = 1 + rng_.below(2000)});
     Dataset dataset(store, "r", {.cache_bytes = rng_.below(8000), .parallel_requests = 2});

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "data/dataset.h"
-#include "data/fake_store.h"
+#include "data/recording_store.h"
 #include "data/safetensors.h"
 #include "data/test_support.h"
 
@@ -12,8 +12,8 @@ namespace funcpipe {
 namespace {
 
 using testing::expect_error;
-using testing::FakeStore;
 using testing::random_array;
+using testing::RecordingStore;
 
 template <typename T>
 TensorView scalars(DType dtype, const std::vector<T>& values) {
@@ -27,7 +27,7 @@ TensorView scalars(DType dtype, const std::vector<T>& values) {
 class DatasetWriter : public ::testing::Test {
  protected:
   Rng rng_{7};
-  FakeStore store_;
+  RecordingStore store_;
   Array images_ = random_array(rng_, DType::kUInt8, {10, 1, 2, 2});
   std::vector<std::int32_t> labels_ = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4};
   TensorView targets_ = scalars(DType::kInt32, labels_);

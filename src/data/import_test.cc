@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "data/dataset.h"
-#include "data/fake_store.h"
+#include "data/recording_store.h"
 #include "data/safetensors.h"
 #include "data/test_support.h"
 
@@ -12,9 +12,9 @@ namespace funcpipe {
 namespace {
 
 using testing::expect_error;
-using testing::FakeStore;
 using testing::gzip;
 using testing::idx_file;
+using testing::RecordingStore;
 using Members = std::vector<std::pair<std::string, std::string>>;
 
 std::string pixels(std::size_t count, std::size_t salt) {
@@ -60,7 +60,7 @@ class Import : public ::testing::Test {
   }
 
   TemporaryDirectory folder_;
-  FakeStore store_;
+  RecordingStore store_;
 };
 
 TEST_F(Import, MnistFromAFolder) {
