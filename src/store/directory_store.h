@@ -17,7 +17,8 @@ class DirectoryStore : public ObjectStore {
  public:
   // Does not touch the disk yet: a folder that is only read need not be writable.
   explicit DirectoryStore(std::filesystem::path root) : root_(std::move(root)) {}
-  // Makes the folder if need be. Throws Error(kFailedPrecondition) naming it when it cannot be written to.
+  // Makes the folder if need be. Throws Error(kFailedPrecondition) naming it when it cannot be
+  // written to.
   void check_writable();
 
   void put(std::string_view key, std::span<const ByteView> parts) override;

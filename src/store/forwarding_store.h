@@ -1,14 +1,20 @@
 // The base of decorators: passes every call on.
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "store/object_store.h"
 
 namespace funcpipe {
 
-// `base` outlives the decorator. A decorator overrides what it changes.
+// A decorator overrides what it changes.
 class ForwardingStore : public ObjectStore {
  public:
+  // `base` outlives the decorator, or belongs to it.
   explicit ForwardingStore(ObjectStore& base) : base_(base) {}
+  explicit ForwardingStore(std::unique_ptr<ObjectStore> base)
+      : owned_(std::move(base)), base_(*owned_) {}
 
   void put(std::string_view key, std::span<const ByteView> parts) override {
     base_.put(key, parts);
@@ -25,6 +31,9 @@ class ForwardingStore : public ObjectStore {
     return base_.list(prefix, after, limit);
   }
   bool remove(std::string_view key) override { return base_.remove(key); }
+
+ private:
+  const std::unique_ptr<ObjectStore> owned_;
 
  protected:
   ObjectStore& base_;

@@ -25,6 +25,8 @@ class ThrottledStore : public ForwardingStore {
  public:
   // `links` outlives the store.
   ThrottledStore(ObjectStore& base, FunctionLinks& links) : ForwardingStore(base), links_(links) {}
+  ThrottledStore(std::unique_ptr<ObjectStore> base, FunctionLinks& links)
+      : ForwardingStore(std::move(base)), links_(links) {}
 
   void put(std::string_view key, std::span<const ByteView> parts) override;
   PutResult put_if_absent(std::string_view key, std::span<const ByteView> parts) override;

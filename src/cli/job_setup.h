@@ -1,0 +1,31 @@
+// From a job as written to what can be run: model, datasets and plan are opened and checked against
+// each other before anything starts or costs money.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/job.h"
+#include "core/plan.h"
+#include "data/dataset_index.h"
+#include "nn/model_archive.h"
+
+namespace funcpipe {
+
+struct PreparedJob {
+  JobSpec job;       // dataset and store URLs made absolute
+  std::string yaml;  // the job as run, with --set applied
+  ModelArchive model;
+  DatasetIndex train;
+  DatasetIndex test;  // zero records: none
+  Plan plan;
+};
+
+// Every error names what is wrong where: the job's file and line, the cut, the memory a stage
+// needs, the dataset and the model that do not fit.
+PreparedJob prepare_job(const std::string& path, const std::vector<std::string>& overrides);
+
+// A store URL or path as another process may open it, whatever its working directory.
+std::string absolute_url(const std::string& url);
+
+}  // namespace funcpipe

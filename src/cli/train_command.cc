@@ -1,0 +1,284 @@
+#include <chrono>
+#include <cstdio>
+#include <future>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/chrono.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/job_setup.h"
+#include "cli/process_start.h"
+#include "cli/progress_display.h"
+#include "cli/run_directory.h"
+#include "coordinator/coordinator.h"
+#include "data/safetensors.h"
+#include "nn/export_result.h"
+#include "platform/lambda_client.h"
+#include "platform/local_host.h"
+#include "platform/local_host_process.h"
+#include "report/chrome_trace.h"
+#include "report/cost.h"
+#include "store/counting_store.h"
+#include "store/open_store.h"
+
+namespace funcpipe {
+namespace {
+
+struct TrainOptions {
+  std::string job_path;
+  std::string run_dir;
+  std::vector<std::string> overrides;
+  bool overwrite = false;
+};
+
+// Unique among all runs that ever share a store, so that no run reads another's messages.
+std::string run_id(const std::string& name) {
+  std::random_device random;
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{}-{:%Y%m%d-%H%M%S}-{:08x}", name, fmt::gmtime(now), random());
+}
+
+LocalHostConfig host_config(const LocalPlatformSpec& local, const Plan& plan,
+                            const std::filesystem::path& logs) {
+  LocalHostConfig config;
+  std::set<int> options;
+  for (const auto& stage : plan.stages) options.insert(stage.memory_mb);
+  for (const int memory_mb : options)
+    config.functions.push_back({function_name(memory_mb), memory_mb});
+  config.command = {executable_path(), "worker"};
+  config.time_limit = local.time_limit;
+  config.max_concurrency = local.max_concurrency;
+  config.memory_limit = local.memory_limit;
+  config.cpu_limit = local.cpu_limit;
+  config.time_dilation = local.time_dilation;
+  config.cold_start = local.cold_start;
+  config.uplink_bytes_per_second = local.uplink_bytes_per_second;
+  config.downlink_bytes_per_second = local.downlink_bytes_per_second;
+  config.latency = local.latency;
+  config.log_dir = logs;
+  return config;
+}
+
+// One run from the prepared job to the files in its run directory.
+class TrainRun {
+ public:
+  TrainRun(PreparedJob prepared, RunDirectory& directory)
+      : prepared_(std::move(prepared)),
+        directory_(directory),
+        id_(run_id(prepared_.job.name)),
+        store_url_(prepared_.job.store.empty() ? absolute_url(directory.file("store").string())
+                                               : prepared_.job.store),
+        base_store_(open_store(store_url_)),
+        store_(*base_store_),
+        display_(isatty(STDERR_FILENO) == 1) {}
+
+  void run(std::stop_token stop) {
+    write_file(directory_.file("job.yaml"), prepared_.yaml);
+    write_file(directory_.file("plan.json"), prepared_.plan.to_json().dump(2) + "\n");
+    const LocalHostProcess host(
+        {executable_path(), "host", "--control-fd"},
+        host_config(prepared_.job.platform.local, prepared_.plan, directory_.file("logs")));
+    LambdaClient platform({host.endpoint()});
+    print_start(host.isolation());
+    Coordinator coordinator(store_, platform, clock_);
+    coordinator_ = &coordinator;
+    try {
+      const auto result = coordinator.run(request(), events(), std::move(stop));
+      display_.finish();
+      write_result(result);
+    } catch (...) {
+      display_.finish();
+      write_cost();
+      coordinator_ = nullptr;
+      throw;
+    }
+    write_cost();
+    print_end();
+    coordinator_ = nullptr;
+    remove_own_store();
+  }
+
+ private:
+  RunRequest request() {
+    for (int i = 0; i < prepared_.model.layer_count(); ++i)
+      layer_files_.push_back(prepared_.model.layer_file(i));
+    return {prepared_.job,
+            prepared_.plan,
+            prepared_.model.manifest(),
+            layer_files_,
+            id_,
+            store_url_,
+            prepared_.train.records,
+            prepared_.job.platform.local.time_dilation};
+  }
+
+  RunEvents events() {
+    RunEvents events;
+    events.step = [this](const StepSummary& summary) {
+      if (summary.step == 0) {
+        display_.note(
+            fmt::format("first step done {} after launch", format_duration(process_age())));
+      }
+      directory_.add(summary);
+      display_.step(summary, cost_so_far());
+    };
+    events.evaluation = [this](const EvaluationSummary& summary) {
+      directory_.add(summary);
+      display_.evaluation(summary);
+    };
+    events.note = [this](const std::string& text) { display_.note(text); };
+    return events;
+  }
+
+  // Functions still running have not been billed yet: their time so far counts.
+  double cost_so_far() const {
+    const auto spec = local_spec();
+    const auto accounts = coordinator_->accounts();
+    auto cost =
+        total_cost(accounts, spec).total_usd() + cost_of(store_.snapshot(), spec).total_usd();
+    const double seconds =
+        to_seconds(clock_.now() - begin_) / prepared_.job.platform.local.time_dilation;
+    for (const auto& account : accounts) {
+      const double unbilled = std::max(0.0, seconds - to_seconds(account.billed));
+      cost += gb_seconds(account.memory_mb, from_seconds(unbilled)) * spec.usd_per_gb_second;
+    }
+    return cost;
+  }
+
+  void print_start(const std::string& isolation) const {
+    const auto& plan = prepared_.plan;
+    fmt::print(stderr,
+               "{}: model {} ({} layers, {} parameters), {} training records, {} test records\n",
+               prepared_.job.name, prepared_.model.manifest().name, prepared_.model.layer_count(),
+               prepared_.model.manifest().parameter_count(), prepared_.train.records,
+               prepared_.test.records);
+    fmt::print(stderr, "plan: {} stages x {} replicas = {} functions, {} all-reduce\n",
+               plan.stage_count(), plan.replicas, plan.stage_count() * plan.replicas,
+               to_string(plan.all_reduce));
+    for (int i = 0; i < plan.stage_count(); ++i) {
+      const auto& stage = plan.stages[static_cast<std::size_t>(i)];
+      fmt::print(stderr, "  stage {}: layers {} to {}, {} MB\n", i, stage.first_layer,
+                 stage.last_layer - 1, stage.memory_mb);
+    }
+    fmt::print(stderr, "platform: local ({})\n", isolation);
+  }
+
+  void write_result(const RunResult& result) {
+    write_weights(result);
+    write_file(directory_.file("trace.json"),
+               chrome_trace(result.traces, prepared_.job.platform.local.time_dilation));
+  }
+
+  void write_weights(const RunResult& result) {
+    NamedTensors weights;
+    std::vector<NamedTensors> stages;
+    for (std::size_t i = 0; i < result.stage_weights.size(); ++i) {
+      stages.push_back(parse_safetensors(Buffer::copy_of(result.stage_weights[i].view()),
+                                         fmt::format("weights of stage {}", i)));
+      weights.tensors.insert(weights.tensors.end(), stages.back().tensors.begin(),
+                             stages.back().tensors.end());
+    }
+    const auto file = write_safetensors(weights.tensors, {{"format", "pt"}});
+    write_file(directory_.file("model.safetensors"), file.parts);
+    export_torchscript(prepared_.model, weights, directory_.file("model.pt"));
+  }
+
+  void write_cost() {
+    write_file(
+        directory_.file("cost.json"),
+        cost_report(coordinator_->accounts(), store_.snapshot(), local_spec()).dump(2) + "\n");
+  }
+
+  void print_end() {
+    const auto accounts = coordinator_->accounts();
+    const auto spec = local_spec();
+    auto cost = total_cost(accounts, spec);
+    cost += cost_of(store_.snapshot(), spec);
+    StoreUsage usage = store_.snapshot();
+    for (const auto& account : accounts) usage += account.usage;
+    fmt::print(stderr,
+               "done in {}: {:.0f} samples/s, {:.1f} GB-s, {} up, {} down, {} storage requests; at "
+               "AWS prices ${:.5f}\n",
+               format_duration(process_age()), display_.samples_per_second(), cost.gb_seconds,
+               format_bytes(static_cast<double>(usage.bytes_up)),
+               format_bytes(static_cast<double>(usage.bytes_down)),
+               usage.puts + usage.gets + usage.heads + usage.lists + usage.removes,
+               cost.total_usd());
+    fmt::print("{}\n", directory_.file("model.safetensors").string());
+    fmt::print("{}\n", directory_.file("model.pt").string());
+  }
+
+  // The store of a run that has none of its own holds messages only, and they are gone.
+  void remove_own_store() {
+    if (!prepared_.job.store.empty()) return;
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_.file("store"), ignored);
+  }
+
+  PreparedJob prepared_;
+  RunDirectory& directory_;
+  const std::string id_;
+  const std::string store_url_;
+  std::unique_ptr<ObjectStore> base_store_;
+  CountingStore store_;
+  SteadyClock clock_;
+  const TimePoint begin_ = clock_.now();
+  ProgressDisplay display_;
+  std::vector<Buffer> layer_files_;
+  const Coordinator* coordinator_ = nullptr;  // while it runs
+};
+
+std::filesystem::path default_run_dir(const std::string& name) {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return std::filesystem::path("runs") /
+         fmt::format("{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now));
+}
+
+int train(const TrainOptions& options) {
+  const InterruptGuard interrupt;
+  auto prepared = prepare_job(options.job_path, options.overrides);
+  RunDirectory directory(
+      options.run_dir.empty() ? default_run_dir(prepared.job.name) : options.run_dir,
+      options.overwrite);
+  TrainRun run(std::move(prepared), directory);
+  try {
+    run.run(interrupt.token());
+  } catch (const Error& error) {
+    if (!interrupt.interrupted()) throw;
+    fmt::print(stderr,
+               "funcpipe: stopped; all functions are ended, metrics and cost so far are in {}\n",
+               directory.path().string());
+    return kExitInterrupted;
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, CommandResult& result) {
+  auto options = std::make_shared<TrainOptions>();
+  auto* command = app.add_subcommand("train", "Train a model as a job file says");
+  command->add_option("job", options->job_path, "Job file (docs/job.md)")->required();
+  command->add_option("--run-dir", options->run_dir,
+                      "Folder for weights, metrics and reports (default: runs/NAME-TIME)");
+  command
+      ->add_option("--set", options->overrides, "Change a key of the job: --set training.epochs=1")
+      ->take_all()
+      ->expected(1);
+  command->add_flag("--overwrite", options->overwrite,
+                    "Replace the files of another run in the run directory");
+  command->callback([options, &result] { result.exit_code = train(*options); });
+}
+
+}  // namespace funcpipe
