@@ -86,6 +86,7 @@ class Worker {
     StageSource source{task_.job,
                        {},
                        {},
+                       manifest.inputs,
                        stage.first_layer,
                        shape_.is_first(),
                        shape_.is_last(),

@@ -21,7 +21,8 @@ struct StageSource {
   const JobSpec& job;
   std::vector<LayerManifest> layers;  // of this stage only
   std::vector<Buffer> layer_files;    // one for each
-  int first_layer = 0;                // index of the first in the whole model
+  std::vector<TensorFacts> model_inputs;  // of the whole model
+  int first_layer = 0;                    // index of the first in the whole model
   bool is_first = false;
   bool is_last = false;
   std::int64_t classes = 0;  // of the dataset's targets; 0: none
