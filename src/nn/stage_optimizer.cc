@@ -8,6 +8,7 @@
 #include <torch/optim/sgd.h>
 
 #include "base/error.h"
+#include "nn/torch_bridge.h"
 
 namespace funcpipe::nn {
 namespace {
@@ -51,8 +52,6 @@ std::string name_of(std::string_view what, const std::string& parameter) {
   return fmt::format("optimizer/{}/{}", what, parameter);
 }
 
-using Lookup = StageOptimizer::Lookup;
-
 void add_state(const torch::optim::SGDParamState& state, const std::string& name,
                NamedTorchTensors& out) {
   if (state.momentum_buffer().defined()) {
@@ -68,8 +67,8 @@ void add_state(const AdamState& state, const std::string& name, NamedTorchTensor
 }
 
 std::unique_ptr<OptimizerParamState> load_sgd(const std::string& name, const at::Tensor& parameter,
-                                              const Lookup& lookup) {
-  const auto buffer = lookup(name_of("momentum_buffer", name), parameter.sizes().vec());
+                                              const StateReader& reader) {
+  const auto buffer = reader.find(name_of("momentum_buffer", name), parameter.sizes().vec());
   if (!buffer.defined()) return nullptr;
   auto state = std::make_unique<torch::optim::SGDParamState>();
   state->momentum_buffer(buffer.clone());
@@ -78,11 +77,11 @@ std::unique_ptr<OptimizerParamState> load_sgd(const std::string& name, const at:
 
 template <typename AdamState>
 std::unique_ptr<OptimizerParamState> load_adam(const std::string& name, const at::Tensor& parameter,
-                                               const Lookup& lookup) {
-  const auto step = lookup(name_of("step", name), {});
+                                               const StateReader& reader) {
+  const auto step = reader.find(name_of("step", name), {});
   if (!step.defined()) return nullptr;
   const auto required = [&](std::string_view what) {
-    auto tensor = lookup(name_of(what, name), parameter.sizes().vec());
+    auto tensor = reader.find(name_of(what, name), parameter.sizes().vec());
     if (!tensor.defined()) fail(ErrorCode::kDataLoss, "the state lacks '{}'", name_of(what, name));
     return tensor.clone();
   };
@@ -94,6 +93,20 @@ std::unique_ptr<OptimizerParamState> load_adam(const std::string& name, const at
 }
 
 }  // namespace
+
+StateReader::StateReader(const NamedTensors& state) : state_(state) {
+  for (const auto& named : state.tensors) by_name_.emplace(named.name, &named.tensor);
+}
+
+at::Tensor StateReader::find(const std::string& name, const Shape& shape) const {
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end()) return {};
+  if (found->second->shape != shape) {
+    fail(ErrorCode::kDataLoss, "the state holds '{}' with shape {}, but the model needs {}", name,
+         to_string(found->second->shape), to_string(shape));
+  }
+  return to_tensor(*found->second, state_.owner);
+}
 
 StageOptimizer::StageOptimizer(const OptimizerSpec& spec, NamedTorchTensors parameters)
     : spec_(spec), parameters_(std::make_unique<NamedTorchTensors>(std::move(parameters))) {
@@ -127,18 +140,18 @@ NamedTorchTensors StageOptimizer::state() const {
   return out;
 }
 
-void StageOptimizer::load_state(const Lookup& lookup) {
+void StageOptimizer::load_state(const StateReader& reader) {
   for (const auto& [name, tensor] : *parameters_) {
     std::unique_ptr<OptimizerParamState> state;
     switch (spec_.kind) {
       case OptimizerSpec::Kind::kSgd:
-        state = load_sgd(name, tensor, lookup);
+        state = load_sgd(name, tensor, reader);
         break;
       case OptimizerSpec::Kind::kAdam:
-        state = load_adam<torch::optim::AdamParamState>(name, tensor, lookup);
+        state = load_adam<torch::optim::AdamParamState>(name, tensor, reader);
         break;
       case OptimizerSpec::Kind::kAdamW:
-        state = load_adam<torch::optim::AdamWParamState>(name, tensor, lookup);
+        state = load_adam<torch::optim::AdamWParamState>(name, tensor, reader);
         break;
     }
     optimizer_->state().erase(key_of(tensor));

@@ -2,9 +2,10 @@
 // names that do not depend on how the model is cut. Only for src/nn.
 #pragma once
 
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/job.h"
 #include "nn/layer.h"
@@ -14,6 +15,18 @@ class Optimizer;
 }
 
 namespace funcpipe::nn {
+
+// Named tensors by name. Borrows `state`.
+class StateReader {
+ public:
+  explicit StateReader(const NamedTensors& state);
+  // Undefined when there is none. Throws Error(kDataLoss) when it has another shape.
+  at::Tensor find(const std::string& name, const Shape& shape) const;
+
+ private:
+  const NamedTensors& state_;
+  std::map<std::string_view, const TensorView*> by_name_;
+};
 
 class StageOptimizer {
  public:
@@ -26,11 +39,9 @@ class StageOptimizer {
   // "optimizer/<what>/<parameter>" -> value, in the parameters' order. <what> is PyTorch's name:
   // momentum_buffer; or exp_avg, exp_avg_sq and step.
   NamedTorchTensors state() const;
-  // Finds a tensor by its name and checks its shape; an undefined one when there is none.
-  using Lookup = std::function<at::Tensor(const std::string& name, const Shape& shape)>;
-  // Takes over what `lookup` has; a parameter of which there is nothing starts afresh. Throws
+  // Takes over what `state` has; a parameter of which there is nothing starts afresh. Throws
   // Error(kDataLoss) for a parameter whose state is incomplete.
-  void load_state(const Lookup& lookup);
+  void load_state(const StateReader& state);
 
  private:
   OptimizerSpec spec_;

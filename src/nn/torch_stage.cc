@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "nn/input_conversion.h"
-#include "nn/layer.h"
+#include "nn/stage_layers.h"
 #include "nn/stage_optimizer.h"
 #include "nn/torch_bridge.h"
 #include "nn/torch_runtime.h"
@@ -20,7 +20,6 @@
 namespace funcpipe {
 namespace {
 
-using nn::Layer;
 using nn::LayerValue;
 using nn::NamedTorchTensors;
 
@@ -41,45 +40,19 @@ class ComputeScope {
   const bool optimize_;
 };
 
-std::vector<Layer> load_layers(const TorchStageOptions& options) {
+nn::StageLayers load_layers(const TorchStageOptions& options) {
   if (options.layers.empty()) fail(ErrorCode::kInvalidArgument, "a stage needs at least one layer");
-  std::vector<Layer> layers;
-  for (std::size_t i = 0; i < options.layers.size(); ++i) {
-    const auto& layer = options.layers[i];
-    layers.emplace_back(layer.manifest, options.first_layer + static_cast<int>(i),
-                        layer.file.view());
+  std::vector<nn::Layer> layers;
+  for (const auto& layer : options.layers) {
+    const auto index = options.first_layer + static_cast<int>(layers.size());
+    layers.emplace_back(layer.manifest, index, layer.file.view());
   }
-  return layers;
+  return nn::StageLayers(std::move(layers), options.seed);
 }
 
-// Whether some layer writes into the stage's input: as the first one, or after layers that pass
-// their input through (Flatten).
-bool some_layer_writes_input(const std::vector<Layer>& layers) {
-  for (const auto& layer : layers) {
-    if (layer.writes_input()) return true;
-    if (!layer.may_alias_input()) return false;
-  }
-  return false;
-}
-
-NamedTorchTensors trained_parameters(const std::vector<Layer>& layers) {
-  NamedTorchTensors result;
-  for (const auto& layer : layers) {
-    for (const auto& named : layer.parameters()) {
-      if (named.second.requires_grad()) result.push_back(named);
-    }
-  }
-  return result;
-}
-
-NamedTorchTensors floating_buffers(const std::vector<Layer>& layers) {
-  NamedTorchTensors result;
-  for (const auto& layer : layers) {
-    for (const auto& named : layer.buffers()) {
-      if (named.second.is_floating_point()) result.push_back(named);
-    }
-  }
-  return result;
+nn::InputConversion make_conversion(const TorchStageOptions& options) {
+  if (options.first_layer > 0) return nn::InputConversion({}, {}, {});
+  return nn::InputConversion(options.model_inputs, options.mean, options.scale);
 }
 
 std::int64_t value_count(const NamedTorchTensors& tensors) {
@@ -104,27 +77,22 @@ bool occurs_before(const std::vector<at::Tensor>& tensors, std::size_t index) {
 
 class TorchStage final : public StageCompute {
  public:
-  explicit TorchStage(TorchStageOptions options)
+  explicit TorchStage(const TorchStageOptions& options)
       : layers_(load_layers(options)),
-        parameters_(trained_parameters(layers_)),
-        buffers_(floating_buffers(layers_)),
+        parameters_(layers_.trained_parameters()),
+        buffers_(layers_.floating_point_buffers()),
         optimizer_(options.optimizer, parameters_),
-        clone_input_(some_layer_writes_input(layers_)),
+        conversion_(make_conversion(options)),
+        loss_(options.loss),
         is_first_(options.first_layer == 0),
         is_last_(options.is_last),
-        conversion_(is_first_
-                        ? nn::InputConversion(options.model_inputs, options.mean, options.scale)
-                        : nn::InputConversion({}, {}, {})),
-        loss_(options.loss),
-        seed_(options.seed) {
-    gradient_count_ = value_count(parameters_);
-    synchronised_ = at::zeros({gradient_count_ + value_count(buffers_)});
+        gradient_count_(value_count(parameters_)),
+        synchronised_(at::zeros({gradient_count_ + value_count(buffers_)})) {
     std::int64_t offset = 0;
     for (auto& [name, parameter] : parameters_) {
       parameter.mutable_grad() = slice(offset, parameter);
       offset += parameter.numel();
     }
-    set_training(true);
   }
 
   void begin_step() override {
@@ -137,8 +105,8 @@ class TorchStage final : public StageCompute {
 
   TensorBundle forward(const MicroBatchContext& context, TensorBundle input) override {
     const ComputeScope scope(context.training);
-    auto leaves = make_leaves(context, std::move(input));
-    auto output = run_layers(context, leaves);
+    auto leaves = make_leaves(context, input);
+    auto output = layers_.run(context, leaves);
     auto bundle = nn::to_bundle(output.tensors, output.is_tuple);
     if (context.training) keep(context, std::move(leaves.tensors), std::move(output.tensors));
     return bundle;
@@ -147,7 +115,7 @@ class TorchStage final : public StageCompute {
   LossSums forward_loss(const MicroBatchContext& context, TensorBundle input,
                         TensorBundle target) override {
     const ComputeScope scope(context.training);
-    auto leaves = make_leaves(context, std::move(input));
+    auto leaves = make_leaves(context, input);
     nn::LossTerms terms{};
     auto loss = compute_loss(context, leaves, target, terms);
     if (context.training) keep(context, std::move(leaves.tensors), {std::move(loss)});
@@ -163,11 +131,8 @@ class TorchStage final : public StageCompute {
            "backward of micro-batch {} without its forward in this step",
            context.micro_batch.index);
     }
-    auto& flight = node.mapped();
-    run_backward(flight, nn::to_tensors(output_gradient));
-    flight.outputs.clear();
-    if (is_first_) return {};
-    return input_gradients(flight);
+    run_backward(node.mapped().outputs, nn::to_tensors(output_gradient));
+    return is_first_ ? TensorBundle{} : input_gradients(node.mapped());
   }
 
   std::span<float> synchronised_values(double buffer_weight) override {
@@ -186,7 +151,7 @@ class TorchStage final : public StageCompute {
 
   std::vector<double> squared_gradient_norms() override {
     std::vector<double> norms;
-    for (const auto& layer : layers_) {
+    for (const auto& layer : layers_.layers()) {
       double& sum = norms.emplace_back(0);
       for (const auto& [name, parameter] : layer.parameters()) {
         if (parameter.requires_grad()) sum += sum_of_squares(parameter.grad());
@@ -202,10 +167,10 @@ class TorchStage final : public StageCompute {
     if (buffers_are_summed_) take_summed_buffers();
   }
 
-  NamedTensors weights() const override { return nn::to_named_tensors(all_tensors()); }
+  NamedTensors weights() const override { return nn::to_named_tensors(layers_.all_tensors()); }
 
   NamedTensors state() const override {
-    auto tensors = all_tensors();
+    auto tensors = layers_.all_tensors();
     auto optimizer_state = optimizer_.state();
     tensors.insert(tensors.end(), optimizer_state.begin(), optimizer_state.end());
     return nn::to_named_tensors(tensors);
@@ -213,96 +178,44 @@ class TorchStage final : public StageCompute {
 
   void load_state(const NamedTensors& state) override {
     const ComputeScope scope(false);
-    std::map<std::string, const TensorView*, std::less<>> by_name;
-    for (const auto& named : state.tensors) by_name.emplace(named.name, &named.tensor);
-    const auto lookup = [&](const std::string& name, const Shape& shape) -> at::Tensor {
-      const auto found = by_name.find(name);
-      if (found == by_name.end()) return {};
-      if (found->second->shape != shape) {
-        fail(ErrorCode::kDataLoss, "the state holds '{}' with shape {}, but the model needs {}",
-             name, to_string(found->second->shape), to_string(shape));
-      }
-      return nn::to_tensor(*found->second, state.owner);
-    };
-    for (auto& [name, tensor] : all_tensors()) {
-      const auto value = lookup(name, tensor.sizes().vec());
+    const nn::StateReader reader(state);
+    for (auto& [name, tensor] : layers_.all_tensors()) {
+      const auto value = reader.find(name, tensor.sizes().vec());
       if (!value.defined()) fail(ErrorCode::kDataLoss, "the state lacks '{}'", name);
       tensor.copy_(value);
     }
-    optimizer_.load_state(lookup);
+    optimizer_.load_state(reader);
   }
 
  private:
-  // What a micro-batch keeps between forward and backward.
+  // Leaves and roots of a micro-batch's graph, between its forward and backward.
   struct InFlight {
-    std::vector<at::Tensor> inputs, outputs;  // leaves and roots of its graph
+    std::vector<at::Tensor> inputs, outputs;
   };
 
   at::Tensor slice(std::int64_t offset, const at::Tensor& like) const {
     return synchronised_.narrow(0, offset, like.numel()).view(like.sizes());
   }
 
-  NamedTorchTensors all_tensors() const {
-    NamedTorchTensors all;
-    for (const auto& layer : layers_) {
-      all.insert(all.end(), layer.parameters().begin(), layer.parameters().end());
-      all.insert(all.end(), layer.buffers().begin(), layer.buffers().end());
-    }
-    return all;
-  }
-
-  void set_training(bool training) {
-    if (is_training_ == training) return;
-    for (auto& layer : layers_) layer.set_training(training);
-    is_training_ = training;
-  }
-
-  // The stage's inputs as leaves of a new graph; aliased members stay one leaf.
-  LayerValue make_leaves(const MicroBatchContext& context, TensorBundle input) const {
+  // The stage's inputs as leaves of a new graph; aliased members are one leaf.
+  LayerValue make_leaves(const MicroBatchContext& context, const TensorBundle& input) const {
     LayerValue leaves(nn::to_tensors(input), input.is_tuple);
     if (is_first_) conversion_.apply(leaves.tensors);
     for (std::size_t i = 0; i < leaves.tensors.size(); ++i) {
-      if (leaves.tensors[i].defined() && input.tensors[i].alias_of < 0) {
-        leaves.tensors[i].set_requires_grad(context.training && input.tensors[i].requires_grad);
-      }
+      if (input.tensors[i].alias_of >= 0) continue;
+      leaves.tensors[i].set_requires_grad(context.training && input.tensors[i].requires_grad);
     }
     return leaves;
   }
 
-  // A leaf must not be written into, nor bytes that belong to someone else.
-  LayerValue working_copy(const LayerValue& leaves) const {
-    auto copy = leaves;
-    if (!clone_input_) return copy;
-    for (std::size_t i = 0; i < copy.tensors.size(); ++i) {
-      const auto same = std::find_if(leaves.tensors.begin(), leaves.tensors.end(),
-                                     [&](auto& leaf) { return leaf.is_same(leaves.tensors[i]); });
-      const auto first = static_cast<std::size_t>(same - leaves.tensors.begin());
-      copy.tensors[i] = first < i ? copy.tensors[first] : leaves.tensors[i].clone();
-    }
-    return copy;
-  }
-
-  LayerValue run_layers(const MicroBatchContext& context, const LayerValue& leaves) {
-    set_training(context.training);
-    auto value = working_copy(leaves);
-    for (auto& layer : layers_) {
-      if (context.training) {
-        at::manual_seed(
-            dropout_seed(seed_, context.step, context.micro_batch.index, layer.index()));
-      }
-      value = layer.forward(value);
-    }
-    return value;
-  }
-
   at::Tensor compute_loss(const MicroBatchContext& context, const LayerValue& leaves,
                           const TensorBundle& target, nn::LossTerms& terms) {
-    const auto output = run_layers(context, leaves);
+    const auto output = layers_.run(context, leaves);
     const auto targets = nn::to_tensors(target);
     if (output.is_tuple || targets.size() != 1) {
       fail(ErrorCode::kInvalidArgument,
            "the loss needs one output and one target; {} returns {} and a record has {} targets",
-           layers_.back().describe(), nn::describe(output.tensors), targets.size());
+           layers_.last().describe(), nn::describe(output.tensors), targets.size());
     }
     const double weight = static_cast<double>(context.micro_batch.count) /
                           static_cast<double>(std::max<std::int64_t>(1, context.batch_samples));
@@ -316,24 +229,24 @@ class TorchStage final : public StageCompute {
                                 InFlight{std::move(inputs), std::move(outputs)});
   }
 
-  void run_backward(const InFlight& flight, const std::vector<at::Tensor>& gradients) const {
-    if (!is_last_ && gradients.size() != flight.outputs.size()) {
+  void run_backward(const std::vector<at::Tensor>& outputs,
+                    const std::vector<at::Tensor>& gradients) const {
+    if (!is_last_ && gradients.size() != outputs.size()) {
       fail(ErrorCode::kInvalidArgument, "{} gradients came back for {} outputs of {}",
-           gradients.size(), flight.outputs.size(), layers_.back().describe());
+           gradients.size(), outputs.size(), layers_.last().describe());
     }
     std::vector<at::Tensor> roots, root_gradients;
-    for (std::size_t i = 0; i < flight.outputs.size(); ++i) {
-      const auto& output = flight.outputs[i];
-      if (!output.requires_grad() || occurs_before(flight.outputs, i)) continue;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i].requires_grad() || occurs_before(outputs, i)) continue;
       if (!is_last_ && !gradients[i].defined()) continue;
-      roots.push_back(output);
+      roots.push_back(outputs[i]);
       root_gradients.push_back(is_last_ ? at::Tensor() : gradients[i]);
     }
     if (roots.empty()) return;
     try {
       torch::autograd::backward(roots, root_gradients);
     } catch (...) {
-      nn::rethrow_as_error(fmt::format("backward from {}", layers_.back().describe()));
+      nn::rethrow_as_error(fmt::format("backward from {}", layers_.last().describe()));
     }
   }
 
@@ -356,18 +269,16 @@ class TorchStage final : public StageCompute {
     buffers_are_summed_ = false;
   }
 
-  std::vector<Layer> layers_;
+  nn::StageLayers layers_;
   NamedTorchTensors parameters_;  // that are trained
   NamedTorchTensors buffers_;     // floating point
   nn::StageOptimizer optimizer_;
-  bool clone_input_, is_first_, is_last_;
   nn::InputConversion conversion_;
   LossKind loss_;
-  std::uint64_t seed_;
-  bool is_training_ = false;
+  bool is_first_, is_last_;
 
+  std::int64_t gradient_count_;
   at::Tensor synchronised_;  // all gradients, then what each floating-point buffer changed by
-  std::int64_t gradient_count_ = 0;
   std::vector<at::Tensor> buffers_at_start_;
   bool buffers_are_summed_ = false;
   std::map<int, InFlight> in_flight_;  // by micro-batch
@@ -394,9 +305,9 @@ TorchStageOptions torch_stage_options(const ModelArchive& archive, int first, in
   return options;
 }
 
-std::unique_ptr<StageCompute> make_torch_stage(TorchStageOptions options) {
+std::unique_ptr<StageCompute> make_torch_stage(const TorchStageOptions& options) {
   configure_torch(options.threads);
-  return std::make_unique<TorchStage>(std::move(options));
+  return std::make_unique<TorchStage>(options);
 }
 
 }  // namespace funcpipe

@@ -46,6 +46,7 @@ TorchStageOptions torch_stage_options(const ModelArchive& archive, int first, in
 
 // Throws Error naming the layer that cannot be loaded or trained (see Layer), or
 // kInvalidArgument when the normalisation does not fit the model's input.
-std::unique_ptr<StageCompute> make_torch_stage(TorchStageOptions options);
+// The options' files are not needed afterwards.
+std::unique_ptr<StageCompute> make_torch_stage(const TorchStageOptions& options);
 
 }  // namespace funcpipe

@@ -1,0 +1,98 @@
+#include "nn/stage_layers.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "core/batching.h"
+
+namespace funcpipe::nn {
+namespace {
+
+// Whether some layer writes into the stage's input: as the first one, or after layers that pass
+// their input through (Flatten).
+bool some_layer_writes_input(const std::vector<Layer>& layers) {
+  for (const auto& layer : layers) {
+    if (layer.writes_input()) return true;
+    if (!layer.may_alias_input()) return false;
+  }
+  return false;
+}
+
+template <typename Predicate>
+void append_if(const NamedTorchTensors& from, NamedTorchTensors& to, Predicate predicate) {
+  std::copy_if(from.begin(), from.end(), std::back_inserter(to),
+               [&](const auto& named) { return predicate(named.second); });
+}
+
+}  // namespace
+
+StageLayers::StageLayers(std::vector<Layer> layers, std::uint64_t seed)
+    : layers_(std::move(layers)), seed_(seed), clone_input_(some_layer_writes_input(layers_)) {
+  for (auto& layer : layers_) layer.set_training(false);
+}
+
+NamedTorchTensors StageLayers::trained_parameters() const {
+  NamedTorchTensors result;
+  for (const auto& layer : layers_) {
+    append_if(layer.parameters(), result,
+              [](const auto& tensor) { return tensor.requires_grad(); });
+  }
+  return result;
+}
+
+NamedTorchTensors StageLayers::floating_point_buffers() const {
+  NamedTorchTensors result;
+  for (const auto& layer : layers_) {
+    append_if(layer.buffers(), result,
+              [](const auto& tensor) { return tensor.is_floating_point(); });
+  }
+  return result;
+}
+
+NamedTorchTensors StageLayers::all_tensors() const {
+  NamedTorchTensors result;
+  for (const auto& layer : layers_) {
+    for (const auto* list : {&layer.parameters(), &layer.buffers()}) {
+      result.insert(result.end(), list->begin(), list->end());
+    }
+  }
+  return result;
+}
+
+void StageLayers::set_training(bool training) {
+  if (is_training_ == training) return;
+  for (auto& layer : layers_) layer.set_training(training);
+  is_training_ = training;
+}
+
+// In-place layers throw on a leaf, and would change bytes that belong to someone else.
+LayerValue StageLayers::working_copy(const LayerValue& leaves) const {
+  auto copy = leaves;
+  if (!clone_input_) return copy;
+  const auto& originals = leaves.tensors;
+  for (std::size_t i = 0; i < originals.size(); ++i) {
+    const auto first = static_cast<std::size_t>(
+        std::find_if(originals.begin(), originals.end(),
+                     [&](const auto& other) { return other.is_same(originals[i]); }) -
+        originals.begin());
+    copy.tensors[i] = first < i ? copy.tensors[first] : originals[i].clone();
+  }
+  return copy;
+}
+
+LayerValue StageLayers::run(const MicroBatchContext& context, const LayerValue& leaves) {
+  set_training(context.training);
+  auto value = working_copy(leaves);
+  for (auto& layer : layers_) {
+    if (context.training) {
+      at::manual_seed(dropout_seed(seed_, context.step, context.micro_batch.index, layer.index()));
+    }
+    value = layer.forward(value);
+  }
+  return value;
+}
+
+}  // namespace funcpipe::nn
