@@ -72,7 +72,7 @@ void check_structure(const YAML::Node& node, const std::string& name, int depth 
 YAML::Node parse(std::string_view text, const std::string& name) {
   try {
     auto documents = YAML::LoadAll(std::string(text));
-    if (documents.empty()) return YAML::Node();
+    if (documents.empty()) return YAML::Node(YAML::NodeType::Null);
     if (documents.size() > 1) {
       fail(ErrorCode::kInvalidArgument, "{}:{}: a second document; only one is read", name,
            line_of(documents[1].Mark()));
@@ -96,7 +96,8 @@ bool is_at_or_below(std::string_view path, std::string_view parent) {
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates) {
   std::optional<std::string> best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 2) + 1;
+  // Half of a word may differ, or two characters of a short one, but not all of it.
+  std::size_t best_distance = std::min(std::max<std::size_t>(2, word.size() / 2) + 1, word.size());
   for (const auto& candidate : candidates) {
     const auto distance = edit_distance(word, candidate);
     if (distance < best_distance) {
