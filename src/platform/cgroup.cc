@@ -97,6 +97,15 @@ pid_t owner_of(const fs::path& folder) {
   return pid;
 }
 
+// Ended, also when its parent has not taken notice yet: "<pid> (<name>) Z ...".
+bool is_dead(pid_t pid) {
+  if (::kill(pid, 0) != 0) return errno == ESRCH;
+  const std::string state = read_control(fmt::format("/proc/{}/stat", pid));
+  const auto name_end = state.rfind(") ");
+  return name_end != std::string::npos && name_end + 2 < state.size() &&
+         (state[name_end + 2] == 'Z' || state[name_end + 2] == 'X');
+}
+
 void remove_empty_groups(const fs::path& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
@@ -117,7 +126,7 @@ void sweep(const fs::path& folder, int depth = 0) {
   for (const auto& child : found) {
     const pid_t owner = owner_of(child);
     if (owner == 0 && depth < kMaxDepth) sweep(child, depth + 1);
-    if (owner != 0 && ::kill(owner, 0) != 0 && errno == ESRCH) remove_empty_groups(child);
+    if (owner != 0 && is_dead(owner)) remove_empty_groups(child);
   }
 }
 

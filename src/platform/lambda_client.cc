@@ -84,6 +84,8 @@ class LambdaInvocation : public Invocation {
       return outcome_of_response(HttpClient(options).send(request, Duration::zero(), stop));
     } catch (const Error& error) {
       return outcome_of_error(error);
+    } catch (const std::exception& error) {
+      return outcome_of_error(Error(ErrorCode::kInternal, error.what()));
     }
   }
 

@@ -19,7 +19,7 @@ struct LambdaClientOptions {
   PlatformSpec spec = aws_lambda_spec();
   // Adds the signature to a request that is complete otherwise. Called from several threads at
   // once.
-  std::function<void(HttpRequest&)> sign;
+  std::function<void(HttpRequest&)> sign = {};
 };
 
 class LambdaClient : public FunctionPlatform {

@@ -2,8 +2,9 @@
 // them. Works on Lambda and on the local host.
 //
 // Not thread-safe. Errors: Error(kUnavailable) when the service does not answer, kCancelled,
-// kResourceExhausted for an answer above the platform's limit, kFailedPrecondition when the service
-// refuses the call for another reason.
+// kResourceExhausted for an answer above the platform's limit (the invocation has failed then,
+// there is nothing more to report), kFailedPrecondition when the service refuses the call for
+// another reason.
 #pragma once
 
 #include <stop_token>

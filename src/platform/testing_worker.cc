@@ -13,6 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "net/http_client.h"
 #include "platform/runtime_api_client.h"
 
 namespace {
@@ -78,8 +80,45 @@ json write_log(const json& event) {
   std::abort();
 }
 
+// Posts what the protocol forbids and tells the statuses.
+json break_protocol(const FunctionEvent& event) {
+  const std::string base =
+      std::string("http://") + variable("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01/runtime/";
+  funcpipe::HttpClient http({.use_proxy = false});
+  const auto status = [&](const std::string& path, const funcpipe::HttpHeaders& headers) {
+    return http.send({"POST", base + path, headers, "{}"}, std::chrono::seconds(5)).status;
+  };
+  return {{"unknown_id", status("invocation/no-such-id/response", {})},
+          {"unknown_mode", status("invocation/" + event.request_id + "/response",
+                                  {{"Lambda-Runtime-Function-Response-Mode", "sideways"}})},
+          {"late_init_error", status("init/error", {})},
+          {"unknown_path", status("nonsense", {})}};
+}
+
+// Status of a second answer to the same event.
+int answer_again(const std::string& request_id) {
+  const std::string url = std::string("http://") + variable("AWS_LAMBDA_RUNTIME_API") +
+                          "/2018-06-01/runtime/invocation/" + request_id + "/response";
+  funcpipe::HttpClient http({.use_proxy = false});
+  return http.send({"POST", url, {}, "{}"}, std::chrono::seconds(5)).status;
+}
+
+// A poll that goes away while it waits.
+void poll_and_leave() {
+  funcpipe::RuntimeApiClient other(variable("AWS_LAMBDA_RUNTIME_API"));
+  std::stop_source source;
+  const std::jthread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    source.request_stop();
+  });
+  try {
+    other.next(source.get_token());
+  } catch (const funcpipe::Error&) {
+  }
+}
+
 json run(const json& event, const FunctionEvent& raw) {
-  const std::string what = event.value("do", "echo");
+  const std::string what = event.is_object() ? event.value("do", "echo") : "echo";
   if (what == "sleep") return sleep(event);
   if (what == "spin") return spin(event.at("seconds"));
   if (what == "eat") return eat(event.at("mb"));
@@ -89,8 +128,33 @@ json run(const json& event, const FunctionEvent& raw) {
   if (what == "big") return std::string(event.at("bytes").get<std::size_t>() - 2, 'x');
   if (what == "crash") crash(event);
   if (what == "exit") std::_Exit(event.at("code"));
+  if (what == "break") return break_protocol(raw);
   if (what == "fail") throw std::runtime_error(event.value("message", "as asked"));
   return event;
+}
+
+// Answers one event; what it does beside the protocol is in "then".
+void serve(funcpipe::RuntimeApiClient& api, const FunctionEvent& event) {
+  json result;
+  try {
+    result = run(json::parse(event.payload), event);
+  } catch (const std::exception& error) {
+    return api.report_error(event.request_id, "Function.Failed", error.what());
+  }
+  try {
+    api.respond(event.request_id, result.dump());
+  } catch (const funcpipe::Error& error) {
+    if (error.code() != funcpipe::ErrorCode::kResourceExhausted) throw;
+    std::cerr << error.what() << "\n";
+  }
+}
+
+void after(const json& input, const FunctionEvent& event) {
+  const std::string then = input.is_object() ? input.value("then", "") : "";
+  if (then == "answer again")
+    std::cout << "second answer: " << answer_again(event.request_id) << "\n" << std::flush;
+  if (then == "poll and leave") poll_and_leave();
+  if (then == "exit") std::_Exit(0);
 }
 
 }  // namespace
@@ -103,12 +167,16 @@ int main(int argc, char** argv) {
     api.report_init_error("Function.NoModel", "no such model");
     return 1;
   }
+  std::string forgotten;
   while (true) {
     const FunctionEvent event = api.next();
-    try {
-      api.respond(event.request_id, run(json::parse(event.payload), event).dump());
-    } catch (const std::exception& error) {
-      api.report_error(event.request_id, "Function.Failed", error.what());
+    const json input = json::parse(event.payload);
+    if (input.is_object() && input.value("do", "") == "forget once" &&
+        forgotten != event.request_id) {
+      forgotten = event.request_id;
+      continue;
     }
+    serve(api, event);
+    after(input, event);
   }
 }
