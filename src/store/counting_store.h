@@ -31,6 +31,8 @@ class CountingStore : public ForwardingStore {
   // Counts into a counter shared with other stores; it outlives this one.
   CountingStore(ObjectStore& base, UsageCounter& counter)
       : ForwardingStore(base), counter_(counter) {}
+  CountingStore(std::unique_ptr<ObjectStore> base, UsageCounter& counter)
+      : ForwardingStore(std::move(base)), counter_(counter) {}
 
   StoreUsage snapshot() const { return counter_.snapshot(); }
 

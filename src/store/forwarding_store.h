@@ -39,10 +39,4 @@ class ForwardingStore : public ObjectStore {
   ObjectStore& base_;
 };
 
-inline std::uint64_t total_size(std::span<const ByteView> parts) {
-  std::uint64_t size = 0;
-  for (const auto part : parts) size += part.size();
-  return size;
-}
-
 }  // namespace funcpipe

@@ -3,43 +3,53 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
+
 namespace funcpipe {
 namespace {
 
-std::shared_ptr<const Buffer> join(std::span<const ByteView> parts) {
-  std::size_t size = 0;
-  for (const auto part : parts) size += part.size();
-  auto buffer = std::make_shared<Buffer>(size);
-  std::size_t at = 0;
-  for (const auto part : parts) {
-    if (!part.empty()) std::memcpy(buffer->data() + at, part.data(), part.size());
-    at += part.size();
-  }
+Buffer joined(std::span<const ByteView> parts) {
+  Buffer buffer(total_size(parts));
+  auto* end = buffer.data();
+  for (const auto part : parts) end = std::copy(part.begin(), part.end(), end);
   return buffer;
 }
 
 }  // namespace
 
-MemoryStore::Object MemoryStore::find(std::string_view key) const {
+MemoryStore::Shard& MemoryStore::shard_of(std::string_view key) {
+  return shards_[std::hash<std::string_view>{}(key) % shards_.size()];
+}
+
+MemoryStore::Object MemoryStore::find(std::string_view key) {
   check_key(key);
-  std::lock_guard lock(mutex_);
-  const auto entry = objects_.find(key);
-  return entry == objects_.end() ? nullptr : entry->second;
+  auto& shard = shard_of(key);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.objects.find(key);
+  return found == shard.objects.end() ? nullptr : found->second;
 }
 
 void MemoryStore::put(std::string_view key, std::span<const ByteView> parts) {
   check_key(key);
-  auto object = join(parts);
-  std::lock_guard lock(mutex_);
-  objects_.insert_or_assign(std::string(key), std::move(object));
+  auto object = std::make_shared<const Buffer>(joined(parts));
+  auto& shard = shard_of(key);
+  const std::lock_guard lock(shard.mutex);
+  // The old object, if any, is freed by `object`'s destructor after the lock is released.
+  const auto found = shard.objects.find(key);
+  if (found == shard.objects.end()) {
+    shard.objects.emplace(key, std::move(object));
+  } else {
+    found->second.swap(object);
+  }
 }
 
 PutResult MemoryStore::put_if_absent(std::string_view key, std::span<const ByteView> parts) {
-  check_key(key);
-  auto object = join(parts);
-  std::lock_guard lock(mutex_);
-  return objects_.emplace(std::string(key), std::move(object)).second ? PutResult::kStored
-                                                                      : PutResult::kAlreadyThere;
+  if (find(key)) return PutResult::kAlreadyThere;
+  auto object = std::make_shared<const Buffer>(joined(parts));
+  auto& shard = shard_of(key);
+  const std::lock_guard lock(shard.mutex);
+  const bool stored = shard.objects.try_emplace(std::string(key), std::move(object)).second;
+  return stored ? PutResult::kStored : PutResult::kAlreadyThere;
 }
 
 std::optional<Buffer> MemoryStore::get(std::string_view key) {
@@ -51,9 +61,8 @@ std::optional<Buffer> MemoryStore::get(std::string_view key) {
 std::optional<Buffer> MemoryStore::get_range(std::string_view key, ByteRange range) {
   const auto object = find(key);
   if (!object) return std::nullopt;
-  const auto offset = std::min<std::uint64_t>(range.offset, object->size());
-  return Buffer::copy_of(object->view().subspan(
-      offset, std::min<std::uint64_t>(range.length, object->size() - offset)));
+  const auto rest = object->view().subspan(std::min<std::uint64_t>(range.offset, object->size()));
+  return Buffer::copy_of(rest.first(std::min<std::uint64_t>(range.length, rest.size())));
 }
 
 std::optional<ObjectInfo> MemoryStore::head(std::string_view key) {
@@ -63,25 +72,39 @@ std::optional<ObjectInfo> MemoryStore::head(std::string_view key) {
 }
 
 ListPage MemoryStore::list(std::string_view prefix, std::string_view after, std::size_t limit) {
-  std::lock_guard lock(mutex_);
-  ListPage page;
-  auto entry = after < prefix ? objects_.lower_bound(prefix) : objects_.upper_bound(after);
-  for (; entry != objects_.end() && entry->first.starts_with(prefix); ++entry) {
-    if (page.objects.size() == limit) {
-      if (limit > 0) page.next = page.objects.back().key;
-      break;
+  check_prefix(prefix);
+  if (limit == 0) fail(ErrorCode::kInvalidArgument, "a list of no objects was asked for");
+  std::vector<ObjectInfo> objects;
+  for (auto& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    auto entry =
+        after < prefix ? shard.objects.lower_bound(prefix) : shard.objects.upper_bound(after);
+    // One more than asked for, so as to know whether more follow.
+    for (std::size_t i = 0; i <= limit; ++i, ++entry) {
+      if (entry == shard.objects.end() || !entry->first.starts_with(prefix)) break;
+      objects.push_back({entry->first, entry->second->size()});
     }
-    page.objects.push_back({entry->first, entry->second->size()});
   }
+  std::sort(objects.begin(), objects.end(),
+            [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
+  ListPage page;
+  if (objects.size() > limit) {
+    objects.resize(limit);
+    page.next = objects.back().key;
+  }
+  page.objects = std::move(objects);
   return page;
 }
 
 bool MemoryStore::remove(std::string_view key) {
   check_key(key);
-  std::lock_guard lock(mutex_);
-  const auto entry = objects_.find(key);
-  if (entry == objects_.end()) return false;
-  objects_.erase(entry);
+  Object removed;  // freed after the lock is released
+  auto& shard = shard_of(key);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.objects.find(key);
+  if (found == shard.objects.end()) return false;
+  removed = std::move(found->second);
+  shard.objects.erase(found);
   return true;
 }
 

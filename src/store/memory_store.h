@@ -1,15 +1,17 @@
-// An object store in this process's memory, for tests and for a single process.
+// Objects in the memory of this process: for tests, and for runs that live in one process.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 
 #include "store/object_store.h"
 
 namespace funcpipe {
 
+// Thread-safe. Bytes are copied in and out without holding a lock. Its objects end with it.
 class MemoryStore : public ObjectStore {
  public:
   void put(std::string_view key, std::span<const ByteView> parts) override;
@@ -21,11 +23,17 @@ class MemoryStore : public ObjectStore {
   bool remove(std::string_view key) override;
 
  private:
-  using Object = std::shared_ptr<const Buffer>;  // shared: readers copy from it without the lock
-  Object find(std::string_view key) const;
+  // Shared by the map and by the readers that are copying from it when it is replaced.
+  using Object = std::shared_ptr<const Buffer>;
+  struct Shard {
+    std::mutex mutex;
+    std::map<std::string, Object, std::less<>> objects;
+  };
 
-  mutable std::mutex mutex_;
-  std::map<std::string, Object, std::less<>> objects_;
+  Shard& shard_of(std::string_view key);
+  Object find(std::string_view key);  // null: no such object
+
+  std::array<Shard, 16> shards_;
 };
 
 }  // namespace funcpipe

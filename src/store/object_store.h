@@ -31,11 +31,11 @@ struct ListPage {
 
 enum class PutResult { kStored, kAlreadyThere };
 
-// Keys are '/'-separated names of printable ASCII without empty, "." or ".." parts (check_key
-// throws kInvalidArgument). All calls are safe from any number of threads and processes, and
+// Keys are what check_key accepts. All calls are safe from any number of threads and processes, and
 // strongly consistent: a get, head or list that starts after a put has returned sees it. A put is
-// seen whole or not at all. Failures of the backend throw Error; retryable() says whether the same
-// call may succeed later.
+// seen whole or not at all; one that throws has left the old object or the new one. Failures of the
+// backend throw Error; retryable() says whether the same call may succeed later. A backend may
+// refuse (kFailedPrecondition) a key that another key has as its folder ("a" beside "a/b").
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -49,13 +49,22 @@ class ObjectStore {
   // The part of the object inside `range`; shorter when the object ends earlier.
   virtual std::optional<Buffer> get_range(std::string_view key, ByteRange range) = 0;
   virtual std::optional<ObjectInfo> head(std::string_view key) = 0;
-  // Objects whose key begins with `prefix` and is greater than `after`; at most `limit` of them.
+  // Objects whose key begins with `prefix` (not necessarily a whole part of it) and is greater than
+  // `after`; at most `limit` >= 1 of them. A page may be shorter though more follow: only an empty
+  // `next` says that it is the last. Objects put or removed meanwhile may be there or not.
   virtual ListPage list(std::string_view prefix, std::string_view after, std::size_t limit) = 0;
   // False when there was nothing to remove.
   virtual bool remove(std::string_view key) = 0;
 };
 
+// A key is up to 1024 bytes of printable ASCII (space to '~'): parts of 1 to 200 bytes between
+// single '/', none beginning with '.' (backends keep such names for themselves). Throws
+// kInvalidArgument that says what is wrong.
 void check_key(std::string_view key);
+// The same for the prefix of a key, which may be empty and may end anywhere in it.
+void check_prefix(std::string_view prefix);
+
+std::size_t total_size(std::span<const ByteView> parts);
 
 // Single-part conveniences.
 inline void put(ObjectStore& store, std::string_view key, ByteView bytes) {
@@ -64,7 +73,7 @@ inline void put(ObjectStore& store, std::string_view key, ByteView bytes) {
 inline PutResult put_if_absent(ObjectStore& store, std::string_view key, ByteView bytes) {
   return store.put_if_absent(key, std::span(&bytes, 1));
 }
-// All keys under a prefix, page by page. For tools and clean-up, never for waiting.
+// All objects under a prefix, page by page. For tools and clean-up, never for waiting.
 std::vector<ObjectInfo> list_all(ObjectStore& store, std::string_view prefix);
 
 }  // namespace funcpipe

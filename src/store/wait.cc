@@ -1,19 +1,30 @@
 #include "store/wait.h"
 
+#include <algorithm>
+
+#include "base/checksum.h"
 #include "base/error.h"
 
 namespace funcpipe {
+namespace {
+
+void check_stop(std::string_view key, const std::stop_token& stop) {
+  if (stop.stop_requested()) fail(ErrorCode::kCancelled, "the wait for '{}' was stopped", key);
+}
+
+}  // namespace
 
 std::optional<Buffer> try_wait_for(ObjectStore& store, std::string_view key,
                                    const WaitOptions& options) {
-  Backoff backoff(options.backoff);
+  Backoff backoff(options.backoff, checksum(as_bytes(key)));
   while (true) {
-    if (options.stop.stop_requested())
-      fail(ErrorCode::kCancelled, "stopped while waiting for '{}'", key);
+    check_stop(key, options.stop);
+    // Taken before the get, so that the last get begins at or after the deadline.
+    const auto now = options.clock.now();
     if (auto object = store.get(key)) return object;
-    if (options.deadline.expired(options.clock)) return std::nullopt;
-    const auto pause = std::min(backoff.next(), options.deadline.remaining(options.clock));
-    options.clock.sleep_for(pause, options.stop);
+    if (now >= options.deadline.time()) return std::nullopt;
+    const auto next = Clock::later(options.clock.now(), backoff.next());
+    options.clock.sleep_until(std::min(next, options.deadline.time()), options.stop);
   }
 }
 
