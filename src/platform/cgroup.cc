@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -87,6 +89,8 @@ std::optional<fs::path> own_folder(const Mount& mount, std::string_view controll
   return std::nullopt;
 }
 
+std::string group_name() { return fmt::format("{}{}", kPrefix, ::getpid()); }
+
 // The pid in "funcpipe-<pid>", or 0.
 pid_t owner_of(const fs::path& folder) {
   const std::string name = folder.filename();
@@ -132,6 +136,23 @@ void sweep(const fs::path& folder, int depth = 0) {
 
 bool make_group(const fs::path& folder) {
   return ::mkdir(folder.c_str(), 0755) == 0 || errno == EEXIST;
+}
+
+// Whether a child of this process may enter a group made in `folder`: the right to make groups is
+// not enough.
+bool can_enter(const fs::path& folder) {
+  const fs::path probe = folder / "probe";
+  if (!make_group(probe)) return false;
+  const std::string procs = (probe / "cgroup.procs").string();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int file = ::open(procs.c_str(), O_WRONLY | O_CLOEXEC);
+    ::_exit(file >= 0 && ::write(file, "0", 1) == 1 ? 0 : 1);
+  }
+  int status = 1;
+  const bool entered = child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
+  ::rmdir(probe.c_str());
+  return entered;
 }
 
 void kill_members(const fs::path& folder) {
@@ -236,21 +257,28 @@ void CgroupTree::find_v2() {
   if (!own) return;
   sweep(mount->point);
   for (fs::path place = *own;; place = place.parent_path()) {
-    const fs::path group = place / fmt::format("{}{}", kPrefix, ::getpid());
     for (const char* controller : {"+memory", "+cpu"}) {
       write_control(place / "cgroup.subtree_control", controller);
     }
     const std::string offered = read_control(place / "cgroup.subtree_control");
-    if (has_word(offered, "memory") && has_word(offered, "cpu") && make_group(group)) {
-      if (write_control(group / "cgroup.subtree_control", "+memory +cpu")) {
-        memory_ = cpu_ = add(2, group);
-        return;
-      }
-      obstacle_ = fmt::format("{}: {}", group.string(), ::strerrordesc_np(errno));
-      ::rmdir(group.c_str());
-    }
+    if (has_word(offered, "memory") && take_v2(place, has_word(offered, "cpu"))) return;
     if (place == mount->point || !place.has_relative_path()) return;
   }
+}
+
+bool CgroupTree::take_v2(const fs::path& place, bool with_cpu) {
+  const fs::path group = place / group_name();
+  if (!make_group(group)) return note_obstacle(group);
+  const bool passed_on =
+      write_control(group / "cgroup.subtree_control", with_cpu ? "+memory +cpu" : "+memory");
+  if (!passed_on || !can_enter(group)) {
+    note_obstacle(group);
+    ::rmdir(group.c_str());
+    return false;
+  }
+  memory_ = add(2, group);
+  if (with_cpu) cpu_ = memory_;
+  return true;
 }
 
 void CgroupTree::find_v1() {
@@ -259,18 +287,25 @@ void CgroupTree::find_v1() {
     const auto mount = slot == nullptr ? find_mount("cgroup", controller) : std::nullopt;
     const auto own = mount ? own_folder(*mount, controller) : std::nullopt;
     if (!own) continue;
-    const fs::path group = *own / fmt::format("{}{}", kPrefix, ::getpid());
+    const fs::path group = *own / group_name();
     if (!hierarchies_.empty() && hierarchies_.back()->folder == group) {  // mounted together
       slot = hierarchies_.back().get();
       continue;
     }
     sweep(mount->point);
-    if (make_group(group)) {
+    if (make_group(group) && can_enter(group)) {
       slot = add(1, group);
     } else {
-      obstacle_ = fmt::format("{}: {}", group.string(), ::strerrordesc_np(errno));
+      note_obstacle(group);
+      ::rmdir(group.c_str());
     }
   }
+}
+
+// Keeps errno's text for description(); false, for the caller to return.
+bool CgroupTree::note_obstacle(const fs::path& group) {
+  obstacle_ = fmt::format("{}: {}", group.string(), ::strerrordesc_np(errno));
+  return false;
 }
 
 std::string CgroupTree::description() const {

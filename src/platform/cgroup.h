@@ -65,7 +65,9 @@ class CgroupTree {
     std::filesystem::path folder;  // funcpipe-<pid>
   };
   void find_v2();
+  bool take_v2(const std::filesystem::path& place, bool with_cpu);
   void find_v1();
+  bool note_obstacle(const std::filesystem::path& group);
   const Hierarchy* add(int version, const std::filesystem::path& folder);
 
   std::vector<std::unique_ptr<Hierarchy>> hierarchies_;
