@@ -152,10 +152,12 @@ class _Layer:
         self._label = f"layer {index} ('{name}', {type(layer).__name__})"
         self._kind = getattr(layer, "original_name", type(layer).__name__)
         self._layer = copy.deepcopy(layer).cpu().train()
+        self._takes_tuple = False
         self._check_dtypes()
 
     def write(self, folder, value):
         """Writes the file; returns the manifest's entry and the layer's output on `value`."""
+        self._takes_tuple = isinstance(value, tuple)
         output = self._run_eager(value)
         module, method = self._to_torchscript(value, output)
         path = os.path.join(folder, self._file)
@@ -281,8 +283,8 @@ class _Layer:
                 ". Its forward takes several arguments: a layer gets one; take a tuple, "
                 "annotated x: Tuple[Tensor, Tensor]"
             )
-        if parameters and parameters[0].annotation is inspect.Parameter.empty:
-            return ". If it takes a tuple, annotate it: def forward(self, x: Tuple[Tensor, Tensor])"
+        if self._takes_tuple and parameters[0].annotation is inspect.Parameter.empty:
+            return ". It takes a tuple: annotate it, def forward(self, x: Tuple[Tensor, Tensor])"
         return ""
 
 

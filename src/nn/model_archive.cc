@@ -1,6 +1,8 @@
 #include "nn/model_archive.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -8,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/archive.h"
 
 namespace funcpipe {
 namespace {
@@ -21,6 +24,16 @@ constexpr const char* kManifestFile = "manifest.json";
   const auto& facts = manifest.layers[layer];
   fail(ErrorCode::kDataLoss, "model archive '{}': the file '{}' of layer {} ('{}', {}) {}", archive,
        facts.file, layer, facts.name, facts.kind, problem);
+}
+
+void check_layer_names(const ModelManifest& manifest, std::string_view archive) {
+  std::set<std::string> names;
+  for (const auto& layer : manifest.layers) {
+    if (!names.insert(layer.name).second) {
+      fail(ErrorCode::kInvalidArgument, "model archive '{}': two layers have the name '{}'",
+           archive, layer.name);
+    }
+  }
 }
 
 // Layer files lie inside the archive, whatever its manifest says.
@@ -39,6 +52,7 @@ void check_file_names(const ModelManifest& manifest, std::string_view archive) {
 ModelManifest parse_manifest(std::string_view text, const fs::path& name) {
   auto manifest = ModelManifest::from_config(ConfigNode::from_text(text, name.string()));
   check_file_names(manifest, name.parent_path().string());
+  check_layer_names(manifest, name.parent_path().string());
   return manifest;
 }
 
@@ -49,6 +63,38 @@ void check_layer_files(const ModelManifest& manifest, const fs::path& folder) {
     if (error) reject_missing_layer(folder.string(), manifest, i, "is missing");
     if (size == 0) reject_missing_layer(folder.string(), manifest, i, "is empty");
   }
+}
+
+// The folder inside an archive file that holds the manifest, "" or "name/".
+std::string find_manifest_folder(const fs::path& path) {
+  std::vector<std::string> folders;
+  for (const auto& name : list_archive(path)) {
+    const fs::path member(name);
+    if (member.filename() != kManifestFile) continue;
+    folders.push_back(member.has_parent_path() ? member.parent_path().string() + "/" : "");
+  }
+  if (folders.size() != 1) {
+    fail(ErrorCode::kInvalidArgument, "'{}' is not a model archive: it holds {} files {}, not one",
+         path.string(), folders.size(), kManifestFile);
+  }
+  return folders.front();
+}
+
+ModelArchive open_archive_file(const fs::path& path) {
+  const auto prefix = find_manifest_folder(path);
+  std::map<std::string, Buffer> members;
+  for (auto& member :
+       read_archive(path, [&](const auto& name) { return name.starts_with(prefix); })) {
+    members[member.name.substr(prefix.size())] = std::move(member.data);
+  }
+  auto manifest = parse_manifest(members.at(kManifestFile).text(), path / kManifestFile);
+  std::vector<Buffer> files;
+  for (std::size_t i = 0; i < manifest.layers.size(); ++i) {
+    auto& file = members[manifest.layers[i].file];
+    if (file.empty()) reject_missing_layer(path.string(), manifest, i, "is missing or empty");
+    files.push_back(std::move(file));
+  }
+  return ModelArchive(std::move(manifest), std::move(files));
 }
 
 // Puts `fresh` where `target` is; a model archive that was there is gone afterwards.
@@ -81,6 +127,7 @@ ModelArchive open_model_archive(const fs::path& path) {
   if (!fs::exists(path)) {
     fail(ErrorCode::kNotFound, "there is no model archive at '{}'", path.string());
   }
+  if (is_archive(path)) return open_archive_file(path);
   const auto manifest_path = path / kManifestFile;
   if (!fs::exists(manifest_path)) {
     fail(ErrorCode::kInvalidArgument, "'{}' is not a model archive: it holds no {}", path.string(),
