@@ -86,15 +86,32 @@ void check_replicas(const Plan& plan, const TrainingSpec& training) {
        plan.replicas, micro_batches, training.batch_size, training.micro_batch_size);
 }
 
-void check_memory(const Plan& plan, const ModelManifest& model, const JobSpec& job) {
+void check_stage_memory(const Plan& plan, std::size_t index, const ModelManifest& model,
+                        const TrainingSpec& training) {
+  const auto& stage = plan.stages[index];
+  const auto micro_batches = static_cast<std::int64_t>(
+      split_mini_batch(training.batch_size, training.micro_batch_size).size());
+  const auto estimate =
+      estimate_stage_memory(model, {stage.first_layer, stage.last_layer, training.micro_batch_size,
+                                    (micro_batches + plan.replicas - 1) / plan.replicas,
+                                    training.optimizer, plan.replicas});
+  if (estimate.total() <= static_cast<std::uint64_t>(stage.memory_mb) * kMebibyte) return;
+  fail(ErrorCode::kInvalidArgument,
+       "plan: stage {} has {} MB but needs {}; raise plan.memory_mb, cut the model into more "
+       "stages, or lower "
+       "training.micro_batch_size",
+       index, stage.memory_mb, estimate.describe());
+}
+
+void check_memory(const Plan& plan, const ModelManifest& model, const TrainingSpec& training) {
   const auto spec = aws_lambda_spec();
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-    const auto& stage = plan.stages[i];
-    if (stage.memory_mb < spec.min_memory_mb || stage.memory_mb > spec.max_memory_mb) {
+    const int memory_mb = plan.stages[i].memory_mb;
+    if (memory_mb < spec.min_memory_mb || memory_mb > spec.max_memory_mb) {
       fail(ErrorCode::kInvalidArgument, "plan: stage {} has {} MB; a function may have {} to {} MB",
-           i, stage.memory_mb, spec.min_memory_mb, spec.max_memory_mb);
+           i, memory_mb, spec.min_memory_mb, spec.max_memory_mb);
     }
-    check_stage_memory(model, static_cast<int>(i), plan, job.training);
+    check_stage_memory(plan, i, model, training);
   }
 }
 
@@ -126,7 +143,7 @@ PreparedJob prepare_job(const std::string& path, const std::vector<std::string>&
     test = open_index(job.data.test, "data.test");
     check_data(model.manifest(), test, job.training, "data.test");
   }
-  check_memory(plan, model.manifest(), job);
+  check_memory(plan, model.manifest(), job.training);
   job.data.train = absolute_url(job.data.train);
   if (!job.data.test.empty()) job.data.test = absolute_url(job.data.test);
   if (!job.store.empty()) job.store = absolute_url(job.store);

@@ -6,9 +6,10 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
-#include "core/model_report.h"
 #include "nn/builtin_model.h"
 #include "nn/model_archive.h"
+#include "nn/model_check.h"
+#include "nn/model_report.h"
 
 namespace funcpipe {
 namespace {
@@ -55,7 +56,7 @@ void add_model_command(CLI::App& app, CommandResult&) {
       ->required();
   inspect->add_option("--options", options->options,
                       "Options of a built-in model, e.g. '{classes: 100}'");
-  inspect->callback([options] { fmt::print("{}", describe(open(*options).manifest())); });
+  inspect->callback([options] { fmt::print("{}", model_report(open(*options).manifest())); });
 
   auto* write = command->add_subcommand("write", "Write a built-in model as a model archive");
   write->add_option("model", options->model, "Name of the built-in model")->required();

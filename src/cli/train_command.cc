@@ -248,9 +248,9 @@ std::filesystem::path default_run_dir(const std::string& name) {
 int train(const TrainOptions& options) {
   const InterruptGuard interrupt;
   auto prepared = prepare_job(options.job_path, options.overrides);
-  RunDirectory directory(
-      options.run_dir.empty() ? default_run_dir(prepared.job.name) : options.run_dir,
-      options.overwrite);
+  const auto path = options.run_dir.empty() ? default_run_dir(prepared.job.name)
+                                            : std::filesystem::path(options.run_dir);
+  RunDirectory directory(path, options.overwrite);
   TrainRun run(std::move(prepared), directory);
   try {
     run.run(interrupt.token());
