@@ -97,6 +97,21 @@ void check_same(const NamedTorchTensors& found, const std::vector<TensorFacts>& 
   }
 }
 
+// Whether an operation of the block writes into a tensor that is one of `inputs`, or in a tuple of
+// them.
+bool writes_any(const torch::jit::Block* block, const torch::jit::AliasDb& aliases,
+                at::ArrayRef<torch::jit::Value*> inputs) {
+  return std::any_of(block->nodes().begin(), block->nodes().end(), [&](auto* node) {
+    const auto* schema = node->maybeSchema();
+    for (std::size_t i = 0; schema && i < schema->arguments().size(); ++i) {
+      const auto* facts = schema->arguments()[i].alias_info();
+      if (facts && facts->isWrite() && aliases.mayContainAlias(node->input(i), inputs)) return true;
+    }
+    return std::any_of(node->blocks().begin(), node->blocks().end(),
+                       [&](const auto* inner) { return writes_any(inner, aliases, inputs); });
+  });
+}
+
 }  // namespace
 
 LayerValue::LayerValue() = default;
@@ -154,8 +169,7 @@ void Layer::analyse_aliases() {
   torch::jit::ConstantPropagation(graph);
   const torch::jit::AliasDb aliases(graph);
   const auto inputs = graph->inputs().slice(1);  // the first one is self
-  writes_input_ = std::any_of(inputs.begin(), inputs.end(),
-                              [&](const auto* input) { return aliases.hasWriters(input); });
+  writes_input_ = writes_any(graph->block(), aliases, inputs);
   may_alias_input_ = aliases.mayContainAlias(inputs, graph->outputs());
 }
 

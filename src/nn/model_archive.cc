@@ -36,22 +36,8 @@ void check_layer_names(const ModelManifest& manifest, std::string_view archive) 
   }
 }
 
-// Layer files lie inside the archive, whatever its manifest says.
-void check_file_names(const ModelManifest& manifest, std::string_view archive) {
-  for (const auto& layer : manifest.layers) {
-    const fs::path file(layer.file);
-    const bool climbs = std::find(file.begin(), file.end(), fs::path("..")) != file.end();
-    if (layer.file.empty() || file.is_absolute() || climbs) {
-      fail(ErrorCode::kInvalidArgument,
-           "model archive '{}': layer '{}' names the file '{}', which is not inside the archive",
-           archive, layer.name, layer.file);
-    }
-  }
-}
-
 ModelManifest parse_manifest(std::string_view text, const fs::path& name) {
   auto manifest = ModelManifest::from_config(ConfigNode::from_text(text, name.string()));
-  check_file_names(manifest, name.parent_path().string());
   check_layer_names(manifest, name.parent_path().string());
   return manifest;
 }
