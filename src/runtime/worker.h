@@ -19,8 +19,8 @@ namespace funcpipe {
 // What is needed to build a stage.
 struct StageSource {
   const JobSpec& job;
-  std::vector<LayerManifest> layers;  // of this stage only
-  std::vector<Buffer> layer_files;    // one for each
+  std::vector<LayerManifest> layers;      // of this stage only
+  std::vector<Buffer> layer_files;        // one for each
   std::vector<TensorFacts> model_inputs;  // of the whole model
   int first_layer = 0;                    // index of the first in the whole model
   bool is_first = false;

@@ -46,8 +46,7 @@ class Builder {
     const auto offset = static_cast<int>(tasks_.size());
     for (auto task : all_reduce_tasks(shape_.all_reduce, shape_.worker.replica, shape_.replicas)) {
       for (auto& index : task.after) index += offset;
-      if (task.kind == TaskKind::kSendSplit || task.kind == TaskKind::kReduceSplit)
-        task.after.push_back(pack);
+      task.after.push_back(pack);  // the memory that all of them work on
       tasks_.push_back(std::move(task));
       if (tasks_.back().kind == TaskKind::kReceiveMerged ||
           tasks_.back().kind == TaskKind::kSendMerged) {
