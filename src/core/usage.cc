@@ -1,50 +1,46 @@
 #include "core/usage.h"
 
+#include <array>
+#include <utility>
+
 namespace funcpipe {
 namespace {
 
 // Every member with its name in JSON, once.
-template <typename Usage, typename Visit>
-void for_each_member(Usage& usage, Visit visit) {
-  visit("puts", usage.puts);
-  visit("gets", usage.gets);
-  visit("misses", usage.misses);
-  visit("heads", usage.heads);
-  visit("lists", usage.lists);
-  visit("removes", usage.removes);
-  visit("bytes_up", usage.bytes_up);
-  visit("bytes_down", usage.bytes_down);
-}
+using Member = std::pair<const char*, std::uint64_t StoreUsage::*>;
+constexpr std::array<Member, 8> kMembers = {{
+    {"puts", &StoreUsage::puts},
+    {"gets", &StoreUsage::gets},
+    {"misses", &StoreUsage::misses},
+    {"heads", &StoreUsage::heads},
+    {"lists", &StoreUsage::lists},
+    {"removes", &StoreUsage::removes},
+    {"bytes_up", &StoreUsage::bytes_up},
+    {"bytes_down", &StoreUsage::bytes_down},
+}};
+static_assert(sizeof(StoreUsage) == kMembers.size() * sizeof(std::uint64_t));
 
 }  // namespace
 
 StoreUsage& StoreUsage::operator+=(const StoreUsage& other) {
-  const auto json = other.to_json();
-  for_each_member(*this, [&](const char* name, std::uint64_t& value) {
-    value += json.at(name).get<std::uint64_t>();
-  });
+  for (const auto& [name, member] : kMembers) this->*member += other.*member;
   return *this;
 }
 
 StoreUsage operator-(StoreUsage left, const StoreUsage& right) {
-  const auto json = right.to_json();
-  for_each_member(left, [&](const char* name, std::uint64_t& value) {
-    value -= json.at(name).get<std::uint64_t>();
-  });
+  for (const auto& [name, member] : kMembers) left.*member -= right.*member;
   return left;
 }
 
 nlohmann::json StoreUsage::to_json() const {
   nlohmann::json json;
-  for_each_member(*this, [&](const char* name, std::uint64_t value) { json[name] = value; });
+  for (const auto& [name, member] : kMembers) json[name] = this->*member;
   return json;
 }
 
 StoreUsage StoreUsage::from_json(const nlohmann::json& json) {
   StoreUsage usage;
-  for_each_member(usage, [&](const char* name, std::uint64_t& value) {
-    value = json.at(name).get<std::uint64_t>();
-  });
+  for (const auto& [name, member] : kMembers) usage.*member = json.at(name).get<std::uint64_t>();
   return usage;
 }
 

@@ -25,9 +25,12 @@ class UsageCounter {
   StoreUsage usage_;
 };
 
+// Attempts count, whatever becomes of them: they are billed.
 class CountingStore : public ForwardingStore {
  public:
   explicit CountingStore(ObjectStore& base) : CountingStore(base, own_) {}
+  explicit CountingStore(std::unique_ptr<ObjectStore> base)
+      : CountingStore(std::move(base), own_) {}
   // Counts into a counter shared with other stores; it outlives this one.
   CountingStore(ObjectStore& base, UsageCounter& counter)
       : ForwardingStore(base), counter_(counter) {}
@@ -45,8 +48,7 @@ class CountingStore : public ForwardingStore {
   bool remove(std::string_view key) override;
 
  private:
-  void count_put(std::span<const ByteView> parts);
-  std::optional<Buffer> count_get(std::optional<Buffer> object);
+  std::optional<Buffer> counted(std::optional<Buffer> object);
 
   UsageCounter own_;
   UsageCounter& counter_;

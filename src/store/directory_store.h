@@ -1,14 +1,16 @@
 // An object store in a folder of a local disk, shared by any number of processes.
 //
-// An object is a file. It is written under a temporary name and appears at once: put by rename,
-// put_if_absent by link, of which exactly one succeeds. Nothing is synced to disk: objects survive
-// the death of processes, not the loss of power.
+// An object is a file, its key the path below the root. It is written where nobody sees it and
+// appears at once: put by rename, put_if_absent by link, of which exactly one succeeds (see
+// DirectoryUpload). Nothing is synced to disk: objects survive the death of processes, not the loss
+// of power. A key that is another one's folder is refused. Files whose path is not a key, such as
+// those beginning with '.', are not seen.
 #pragma once
 
-#include <atomic>
 #include <filesystem>
 #include <string>
 
+#include "store/directory_upload.h"
 #include "store/object_store.h"
 
 namespace funcpipe {
@@ -16,10 +18,12 @@ namespace funcpipe {
 class DirectoryStore : public ObjectStore {
  public:
   // Does not touch the disk yet: a folder that is only read need not be writable.
-  explicit DirectoryStore(std::filesystem::path root) : root_(std::move(root)) {}
+  explicit DirectoryStore(const std::filesystem::path& root,
+                          TemporaryFiles temporary_files = TemporaryFiles::kNameless)
+      : root_(root.string()), temporary_files_(temporary_files) {}
   // Makes the folder if need be. Throws Error(kFailedPrecondition) naming it when it cannot be
   // written to.
-  void check_writable();
+  void check_writable() const;
 
   void put(std::string_view key, std::span<const ByteView> parts) override;
   PutResult put_if_absent(std::string_view key, std::span<const ByteView> parts) override;
@@ -31,13 +35,11 @@ class DirectoryStore : public ObjectStore {
   bool remove(std::string_view key) override;
 
  private:
-  class TemporaryFile;
+  std::string path_of(std::string_view key) const;
+  void remove_empty_folders_of(std::string_view key) const;
 
-  std::filesystem::path path_of(std::string_view key) const;
-  std::optional<Buffer> read(std::string_view key, ByteRange range);
-
-  const std::filesystem::path root_;
-  std::atomic<std::uint64_t> next_temporary_{0};
+  const std::string root_;
+  const TemporaryFiles temporary_files_;
 };
 
 }  // namespace funcpipe

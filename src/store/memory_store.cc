@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/error.h"
-
 namespace funcpipe {
 namespace {
 
@@ -73,7 +71,7 @@ std::optional<ObjectInfo> MemoryStore::head(std::string_view key) {
 
 ListPage MemoryStore::list(std::string_view prefix, std::string_view after, std::size_t limit) {
   check_prefix(prefix);
-  if (limit == 0) fail(ErrorCode::kInvalidArgument, "a list of no objects was asked for");
+  check_limit(limit);
   std::vector<ObjectInfo> objects;
   for (auto& shard : shards_) {
     const std::lock_guard lock(shard.mutex);
@@ -87,13 +85,7 @@ ListPage MemoryStore::list(std::string_view prefix, std::string_view after, std:
   }
   std::sort(objects.begin(), objects.end(),
             [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
-  ListPage page;
-  if (objects.size() > limit) {
-    objects.resize(limit);
-    page.next = objects.back().key;
-  }
-  page.objects = std::move(objects);
-  return page;
+  return page_of(std::move(objects), limit);
 }
 
 bool MemoryStore::remove(std::string_view key) {

@@ -22,40 +22,59 @@ std::string shown(std::string_view text) {
   return result + (text.size() > 80 ? "..." : "");
 }
 
-[[noreturn]] void reject(std::string_view key, std::string_view reason) {
-  fail(ErrorCode::kInvalidArgument, "store key '{}' {}", shown(key), reason);
-}
-
 // `complete`: the part ends where it ends; otherwise it may be the beginning of a longer one.
-void check_part(std::string_view key, std::string_view part, bool complete) {
-  if (part.empty() && complete) reject(key, "has an empty part (a '/' too many)");
-  if (part.starts_with('.')) reject(key, "has a part that begins with '.'");
-  if (part.size() > kMaxPartSize) reject(key, "has a part of more than 200 bytes");
+std::string_view fault_of_part(std::string_view part, bool complete) {
+  if (part.empty() && complete) return "it has an empty part";
+  if (part.starts_with('.')) return "it has a part that begins with '.'";
+  if (part.size() > kMaxPartSize) return "it has a part of more than 200 bytes";
+  return {};
 }
 
-void check(std::string_view key, bool complete) {
-  if (key.size() > kMaxKeySize) reject(key, "is longer than 1024 bytes");
+// What is wrong with a key; empty: nothing.
+std::string_view fault_of(std::string_view key, bool complete) {
+  if (key.size() > kMaxKeySize) return "it is longer than 1024 bytes";
   if (!std::all_of(key.begin(), key.end(), is_printable_ascii)) {
-    reject(key, "has characters other than printable ASCII");
+    return "it has characters other than printable ASCII";
   }
-  std::size_t begin = 0;
-  for (auto end = key.find('/'); end != key.npos; end = key.find('/', begin)) {
-    check_part(key, key.substr(begin, end - begin), true);
-    begin = end + 1;
+  for (auto slash = key.find('/'); slash != key.npos; slash = key.find('/')) {
+    if (const auto fault = fault_of_part(key.substr(0, slash), true); !fault.empty()) return fault;
+    key.remove_prefix(slash + 1);
   }
-  check_part(key, key.substr(begin), complete);
+  return fault_of_part(key, complete);
+}
+
+void check(std::string_view key, bool complete, std::string_view kind) {
+  if (const auto fault = fault_of(key, complete); !fault.empty()) {
+    fail(ErrorCode::kInvalidArgument, "'{}' cannot be {} of an object store: {}", shown(key), kind,
+         fault);
+  }
 }
 
 }  // namespace
 
-void check_key(std::string_view key) { check(key, true); }
+void check_key(std::string_view key) { check(key, true, "a key"); }
 
-void check_prefix(std::string_view prefix) { check(prefix, false); }
+void check_prefix(std::string_view prefix) { check(prefix, false, "the prefix of keys"); }
+
+bool is_key(std::string_view text) { return fault_of(text, true).empty(); }
 
 std::size_t total_size(std::span<const ByteView> parts) {
   std::size_t size = 0;
   for (const auto part : parts) size += part.size();
   return size;
+}
+
+void check_limit(std::size_t limit) {
+  if (limit == 0) fail(ErrorCode::kInvalidArgument, "a list of at most 0 objects was asked for");
+}
+
+ListPage page_of(std::vector<ObjectInfo> objects, std::size_t limit) {
+  ListPage page{std::move(objects), {}};
+  if (page.objects.size() > limit) {
+    page.objects.resize(limit);
+    page.next = page.objects.back().key;
+  }
+  return page;
 }
 
 std::vector<ObjectInfo> list_all(ObjectStore& store, std::string_view prefix) {

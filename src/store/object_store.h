@@ -61,10 +61,16 @@ class ObjectStore {
 // single '/', none beginning with '.' (backends keep such names for themselves). Throws
 // kInvalidArgument that says what is wrong.
 void check_key(std::string_view key);
+bool is_key(std::string_view text);
 // The same for the prefix of a key, which may be empty and may end anywhere in it.
 void check_prefix(std::string_view prefix);
 
 std::size_t total_size(std::span<const ByteView> parts);
+
+// For backends: throws kInvalidArgument for a list() of no objects; makes a page of sorted objects,
+// of which there may be more than `limit`.
+void check_limit(std::size_t limit);
+ListPage page_of(std::vector<ObjectInfo> objects, std::size_t limit);
 
 // Single-part conveniences.
 inline void put(ObjectStore& store, std::string_view key, ByteView bytes) {

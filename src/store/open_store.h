@@ -2,19 +2,22 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <string_view>
 
 #include "store/object_store.h"
 
 namespace funcpipe {
 
 enum class OpenMode {
-  kCreate,    // make the folder if it is missing
-  kExisting,  // throw Error(kNotFound) if it is
+  kCreate,    // make the folder if it is missing, and check that it can be written
+  kExisting,  // throw Error(kNotFound) if it is missing; it may be read-only
 };
 
-// "file:///abs/path" or a plain path: a folder of this machine. Throws Error(kInvalidArgument) for
-// an unknown kind of URL, naming the known ones, and what the store's constructor throws.
-std::unique_ptr<ObjectStore> open_store(const std::string& url, OpenMode mode = OpenMode::kCreate);
+//   file:///absolute/path, or a path    a folder of this machine (taken literally: %20 is no space)
+//   memory:                             a fresh MemoryStore, not shared with any other
+// What looks like a URL (letters and a colon) is one: a folder "a:b" is written ./a:b.
+// Throws Error: kUnimplemented for another kind of URL, naming the known ones; kInvalidArgument for
+// none or a broken one; and what the store says.
+std::unique_ptr<ObjectStore> open_store(std::string_view url, OpenMode mode = OpenMode::kCreate);
 
 }  // namespace funcpipe

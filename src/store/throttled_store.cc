@@ -6,8 +6,9 @@ void ThrottledStore::wait_latency() {
   if (links_.latency > Duration::zero()) links_.clock.sleep_for(links_.latency);
 }
 
-std::optional<Buffer> ThrottledStore::received(std::optional<Buffer> object) {
-  if (object) links_.downlink.transfer(object->size());
+// The bytes began to come at `begin`, when the store below was asked.
+std::optional<Buffer> ThrottledStore::received(std::optional<Buffer> object, TimePoint begin) {
+  if (object) links_.downlink.transfer(object->size(), begin);
   return object;
 }
 
@@ -25,12 +26,14 @@ PutResult ThrottledStore::put_if_absent(std::string_view key, std::span<const By
 
 std::optional<Buffer> ThrottledStore::get(std::string_view key) {
   wait_latency();
-  return received(base_.get(key));
+  const auto begin = links_.clock.now();
+  return received(base_.get(key), begin);
 }
 
 std::optional<Buffer> ThrottledStore::get_range(std::string_view key, ByteRange range) {
   wait_latency();
-  return received(base_.get_range(key, range));
+  const auto begin = links_.clock.now();
+  return received(base_.get_range(key, range), begin);
 }
 
 std::optional<ObjectInfo> ThrottledStore::head(std::string_view key) {

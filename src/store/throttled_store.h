@@ -19,8 +19,8 @@ struct FunctionLinks {
   Clock& clock;
 };
 
-// A put becomes visible when its last byte has been sent; a get returns when its last byte has
-// come.
+// Thread-safe. A put becomes visible when its last byte has been sent; a get returns when its last
+// byte has come.
 class ThrottledStore : public ForwardingStore {
  public:
   // `links` outlives the store.
@@ -38,7 +38,7 @@ class ThrottledStore : public ForwardingStore {
 
  private:
   void wait_latency();
-  std::optional<Buffer> received(std::optional<Buffer> object);
+  std::optional<Buffer> received(std::optional<Buffer> object, TimePoint begin);
 
   FunctionLinks& links_;
 };
