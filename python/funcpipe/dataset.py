@@ -56,7 +56,8 @@ class Dataset:
 
     name, records, classes (0: the targets are no classes), inputs and targets (numpy arrays of
     shape [records, ...], read when first asked for). Raises ValueError, naming the file, for what
-    is not a sound dataset. Sizes are checked, checksums are not (`funcpipe data inspect` does).
+    is not a sound dataset. Sizes are checked, checksums are not (`funcpipe data inspect
+    --verify` does).
     """
 
     def __init__(self, path):
