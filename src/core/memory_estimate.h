@@ -17,7 +17,7 @@ struct MemoryEstimate {
   std::uint64_t optimizer = 0;
   std::uint64_t exchange = 0;     // all-reduce: a second copy of the gradients
   std::uint64_t activations = 0;  // of all micro-batches in flight
-  std::uint64_t workspace = 0;    // temporaries of one micro-batch's largest layer
+  std::uint64_t workspace = 0;    // temporaries: of the largest layer, or of the largest update
 
   std::uint64_t total() const;
   // "about 312 MB: libtorch 190, weights 10, ..."; parts of 0 are left out.
@@ -32,6 +32,8 @@ struct StageMemoryOptions {
   int replicas = 1;
 };
 
+// From the manifest alone; docs/models.md compares it with measured peaks. What one layer keeps
+// inside is guessed by its sub-modules.
 MemoryEstimate estimate_stage_memory(const ModelManifest& manifest,
                                      const StageMemoryOptions& options);
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "core/memory_estimate.h"
 #include "nn/model_check.h"
 #include "nn/model_report.h"
 
@@ -164,6 +165,31 @@ TEST(ModelReport, ListsLayersAndTotals) {
   const auto report = model_report(build_builtin_model("mlp", {}, 1).manifest());
   EXPECT_THAT(report, AllOf(HasSubstr("mlp: 4 layers, input [1, 28, 28]"), HasSubstr("Linear"),
                             HasSubstr("100,480"), HasSubstr("101,770 parameters")));
+}
+
+// As tuples a model keeps about what it keeps as blocks: what passes through is not counted again.
+TEST(MemoryEstimate, CountsWhatLayersKeep) {
+  const auto estimate = [](const ModelArchive& archive, std::int64_t in_flight) {
+    StageMemoryOptions options;
+    options.last_layer = archive.layer_count();
+    options.micro_batch_size = 32;
+    options.micro_batches_in_flight = in_flight;
+    options.optimizer.kind = OptimizerSpec::Kind::kAdam;
+    options.replicas = 2;
+    return estimate_stage_memory(archive.manifest(), options);
+  };
+  const auto blocks = build_builtin_model("resnet-small", {}, 1);
+  const auto whole = estimate(blocks, 8);
+  const auto tuples = estimate(build_builtin_model("resnet-small", {{"skip", "tuple"}}, 1), 8);
+  EXPECT_EQ(whole.gradients, static_cast<std::uint64_t>(blocks.manifest().parameter_count()) * 4);
+  EXPECT_EQ(whole.optimizer, 2 * whole.gradients);
+  EXPECT_EQ(whole.exchange, whole.gradients);
+  EXPECT_EQ(whole.activations, 8 * estimate(blocks, 1).activations);
+  const auto ratio =
+      static_cast<double>(tuples.activations) / static_cast<double>(whole.activations);
+  EXPECT_GT(ratio, 0.8);
+  EXPECT_LT(ratio, 1.8);
+  EXPECT_THAT(whole.describe(), AllOf(HasSubstr("about"), HasSubstr("activations")));
 }
 
 }  // namespace
