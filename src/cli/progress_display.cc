@@ -18,6 +18,12 @@ std::string bar(std::int64_t done, std::int64_t all) {
   return "[" + std::string(full, '#') + std::string(kBarWidth - full, '.') + "]";
 }
 
+std::string countdown(double seconds) {
+  const auto whole = static_cast<long>(seconds + 0.5);
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
 }  // namespace
 
 ProgressDisplay::~ProgressDisplay() { finish(); }
@@ -33,8 +39,8 @@ std::string ProgressDisplay::line(const StepSummary& summary, double cost_usd) c
   if (seconds_ > 0 && summary.step > 0) {
     const double remaining =
         seconds_ / static_cast<double>(summary.step) * static_cast<double>(summary.steps - done);
-    text += fmt::format("  {:.0f} samples/s  ${:.5f}  ETA {}", samples_per_second(), cost_usd,
-                        format_duration(std::chrono::seconds(static_cast<long>(remaining + 0.5))));
+    text += fmt::format("  {:.0f} samples/s  about ${:.4f}  ETA {}", samples_per_second(), cost_usd,
+                        countdown(remaining));
   }
   return terminal_ ? bar(done, summary.steps) + " " + text : text;
 }

@@ -131,7 +131,7 @@ class TrainRun {
             fmt::format("first step done {} after launch", format_duration(process_age())));
       }
       directory_.add(summary);
-      display_.step(summary, cost_so_far());
+      display_.step(summary, cost_so_far(summary));
     };
     events.evaluation = [this](const EvaluationSummary& summary) {
       directory_.add(summary);
@@ -141,17 +141,20 @@ class TrainRun {
     return events;
   }
 
-  // Functions still running have not been billed yet: their time so far counts.
-  double cost_so_far() const {
+  // Functions still running have not been billed yet: their time so far counts, and storage
+  // requests as many as those of the last stage, which reports them with its steps.
+  double cost_so_far(const StepSummary& summary) const {
     const auto spec = local_spec();
-    const auto accounts = coordinator_->accounts();
-    auto cost =
-        total_cost(accounts, spec).total_usd() + cost_of(store_.snapshot(), spec).total_usd();
+    StoreUsage requests;
+    requests.puts = summary.puts;
+    requests.gets = summary.gets;
     const double seconds =
         to_seconds(clock_.now() - begin_) / prepared_.job.platform.local.time_dilation;
-    for (const auto& account : accounts) {
-      const double unbilled = std::max(0.0, seconds - to_seconds(account.billed));
-      cost += gb_seconds(account.memory_mb, from_seconds(unbilled)) * spec.usd_per_gb_second;
+    double cost = cost_of(store_.snapshot(), spec).total_usd() +
+                  cost_of(requests, spec).total_usd() * prepared_.plan.stage_count();
+    for (const auto& stage : prepared_.plan.stages) {
+      cost += prepared_.plan.replicas * gb_seconds(stage.memory_mb, from_seconds(seconds)) *
+              spec.usd_per_gb_second;
     }
     return cost;
   }

@@ -65,6 +65,8 @@ void ProgressFollower::emit_step() {
     correct += record.correct;
     summary.samples += record.samples;
     summary.learning_rate = record.learning_rate;
+    summary.puts += record.puts;
+    summary.gets += record.gets;
     end = std::max(end, record.end_unix_ns);
   }
   summary.loss = loss / static_cast<double>(summary.samples);

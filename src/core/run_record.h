@@ -22,6 +22,9 @@ struct StepSummary {
   double learning_rate = 0;
   double seconds =
       0;  // since the end of the step before, in the platform's time; 0 for the first step
+  std::uint64_t puts = 0,
+                gets =
+                    0;  // storage requests of the last stage's workers in their invocations so far
 };
 
 struct EvaluationSummary {

@@ -74,7 +74,7 @@ std::string to_text(const std::vector<StepRecord>& records) {
   auto list = nlohmann::json::array();
   for (const auto& record : records) {
     list.push_back({record.step, record.loss_sum, record.correct, record.samples,
-                    record.learning_rate, record.end_unix_ns});
+                    record.learning_rate, record.end_unix_ns, record.puts, record.gets});
   }
   return list.dump();
 }
@@ -83,7 +83,8 @@ std::vector<StepRecord> step_records_from_text(std::string_view text) {
   return read_json(text, "a batch of step records", [](const nlohmann::json& json) {
     std::vector<StepRecord> records;
     for (const auto& item : json) {
-      records.push_back({item.at(0), item.at(1), item.at(2), item.at(3), item.at(4), item.at(5)});
+      records.push_back({item.at(0), item.at(1), item.at(2), item.at(3), item.at(4), item.at(5),
+                         item.at(6), item.at(7)});
     }
     return records;
   });

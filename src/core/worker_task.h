@@ -50,6 +50,8 @@ struct StepRecord {
   std::int64_t samples = 0;  // of the worker
   double learning_rate = 0;
   std::int64_t end_unix_ns = 0;
+  std::uint64_t puts = 0;  // storage requests of the worker's invocation so far
+  std::uint64_t gets = 0;
 };
 std::string to_text(const std::vector<StepRecord>& records);
 std::vector<StepRecord> step_records_from_text(std::string_view text);

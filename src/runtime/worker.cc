@@ -159,8 +159,9 @@ class Worker {
 
   void record(StepLog& log, const Round& round, const LossSums& sums) {
     if (round.training) {
+      const auto usage = environment_.usage();
       log.add({round.step.index, sums.loss, sums.correct, sums.samples, round.learning_rate,
-               unix_now_ns()});
+               unix_now_ns(), usage.puts, usage.gets});
       return;
     }
     const EvaluationRecord record{round.step.index, sums.loss, sums.correct, sums.samples};
