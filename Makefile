@@ -41,7 +41,7 @@ demo: deps  ## train a convolutional net on MNIST with four functions
 	@scripts/fetch_mnist.sh data/mnist-idx
 	@[ -f data/mnist/train/index.json ] && [ -f data/mnist/test/index.json ] || \
 	  $(funcpipe) data import mnist data/mnist-idx -o data/mnist
-	@$(funcpipe) train examples/mnist.yaml --run-dir runs/mnist
+	@$(funcpipe) train examples/mnist.yaml --run-dir runs/mnist --overwrite
 	@echo
 	@echo "The trained weights are in runs/mnist: model.safetensors, and model.pt for PyTorch's torch.jit.load:"
 	@echo "  /usr/bin/python3 -c 'import torch; print(torch.jit.load(\"runs/mnist/model.pt\"))'"

@@ -18,12 +18,14 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "funcpipe " FUNCPIPE_VERSION);
   app.require_subcommand(1);
   CommandResult result;
+#ifdef FUNCPIPE_WITH_TORCH
   add_train_command(app, result);
-  add_data_command(app, result);
   add_model_command(app, result);
   add_doctor_command(app, result);
-  add_host_command(app, result);
   add_worker_command(app, result);
+#endif
+  add_data_command(app, result);
+  add_host_command(app, result);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
