@@ -3,10 +3,14 @@
 
     python -m funcpipe.reference --model DIR --train DIR --steps 100 --batch-size 64 --lr 0.01
 
-Prints a JSON line for each step, and one with a summary. With --replicas d it repeats the rule for
-buffers (batch norm's running statistics): each replica runs its share of the micro-batches from the
-same buffers; floating-point buffers then change by the sample-weighted mean of the replicas'
-changes, integer buffers are those of replica 0.
+Prints a JSON line for each step, and one with a summary. Sums are taken in the pipeline's order, so
+that the losses stay equal for hundreds of steps: the micro-batches of a replica run forward, then
+backward in reverse; replicas are added in order. --sequential runs each backward right after its
+forward, as most people would: as fast, with less memory.
+
+With --replicas d it repeats the rule for buffers (batch norm's running statistics): each replica
+runs its share of the micro-batches from the same buffers; floating-point buffers then change by the
+sample-weighted mean of the replicas' changes, integer buffers are those of replica 0.
 """
 
 import argparse
@@ -91,6 +95,8 @@ class Trainer:
         self._options = options
         parameters = [p for p in model.parameters() if p.requires_grad]
         self._parameters = parameters
+        for parameter in parameters:
+            parameter.grad = torch.zeros_like(parameter)
         self._optimizer = make_optimizer(options, parameters)
         cross_entropy = options.loss == "cross_entropy"
         self._loss = (
@@ -110,14 +116,14 @@ class Trainer:
         else:
             loss = self._run_replicas(step, batches, inputs, targets)
         if self._options.clip_norm > 0:
-            torch.nn.utils.clip_grad_norm_(self._parameters, self._options.clip_norm)
+            self._clip_gradients()
         for group in self._optimizer.param_groups:
             group["lr"] = learning_rate(self._options, step)
         self._optimizer.step()
         return loss
 
     def _run(self, step, batches, inputs, targets):
-        total = 0.0
+        total, pending = 0.0, []
         for index, first, count in batches:
             x = self._normalise(inputs[first : first + count])
             y = targets[first : first + count]
@@ -125,9 +131,13 @@ class Trainer:
             output = self._model(x)
             y = y.long() if self._options.loss == "cross_entropy" else y.float().view_as(output)
             loss = self._loss(output, y)
-            (loss * (count / len(inputs))).backward()
             total += loss.item() * count / len(inputs)
+            pending.append(loss * (count / len(inputs)))
+            if self._options.sequential:
+                pending.pop().backward()
         self._model.before_layer = None
+        while pending:
+            pending.pop().backward()
         return total
 
     def _seeder(self, step, micro_batch):
@@ -141,24 +151,36 @@ class Trainer:
         return before_layer
 
     def _run_replicas(self, step, batches, inputs, targets):
-        buffers = list(self._model.buffers())
+        buffers, gradients = list(self._model.buffers()), [p.grad for p in self._parameters]
         start = [buffer.clone() for buffer in buffers]
-        result = [buffer.clone() for buffer in buffers]
+        first_result = None
+        changes = [torch.zeros_like(buffer) for buffer in buffers]
+        sums = [torch.zeros_like(gradient) for gradient in gradients]
         loss = 0.0
         for replica in range(self._options.replicas):
-            for buffer, value in zip(buffers, start):
-                buffer.copy_(value)
+            _copy(start, buffers)
+            _copy([torch.zeros(())] * len(gradients), gradients)
             share = share_of(batches, replica, self._options.replicas)
             loss += self._run(step, share, inputs, targets)
             weight = sum(count for _, _, count in share) / len(inputs)
-            for buffer, value, total in zip(buffers, start, result):
+            for total, buffer, before in zip(changes, buffers, start):
                 if buffer.is_floating_point():
-                    total += torch.where(buffer == value, torch.zeros(()), buffer - value) * weight
-                elif replica == 0:
-                    total.copy_(buffer)
-        for buffer, value in zip(buffers, result):
-            buffer.copy_(value)
+                    total += torch.where(buffer == before, torch.zeros(()), buffer - before) * weight
+            for total, gradient in zip(sums, gradients):
+                total += gradient
+            first_result = first_result or [buffer.clone() for buffer in buffers]
+        _copy(sums, gradients)
+        for buffer, before, change, first in zip(buffers, start, changes, first_result):
+            buffer.copy_(before + change if buffer.is_floating_point() else first)
         return loss
+
+    def _clip_gradients(self):
+        """torch.nn.utils.clip_grad_norm_, with the norm in double precision."""
+        squares = sum(p.grad.double().square().sum().item() for p in self._parameters)
+        scale = self._options.clip_norm / (math.sqrt(squares) + 1e-6)
+        if scale < 1:
+            for parameter in self._parameters:
+                parameter.grad.mul_(scale)
 
     def accuracy(self, dataset):
         """Share of the records whose largest output is the target."""
@@ -170,6 +192,11 @@ class Trainer:
                 output = self._model(self._normalise(inputs[first : first + 256]))
                 correct += (output.argmax(1) == targets[first : first + 256].long()).sum().item()
         return correct / len(dataset)
+
+
+def _copy(values, targets):
+    for value, target in zip(values, targets):
+        target.copy_(value)
 
 
 def _draws_random_numbers(layer):
@@ -224,6 +251,7 @@ def parse(arguments):
     add("--normalize-mean", type=float, nargs="*", default=[])
     add("--normalize-std", type=float, nargs="*", default=[])
     add("--seed", type=int, default=0)
+    add("--sequential", action="store_true", help="backward right after each forward")
     add("--no-shuffle", action="store_true")
     add("--threads", type=int, default=1)
     add("--device", choices=["cpu"], default="cpu")

@@ -104,7 +104,7 @@ JobSpec job_of(Kind kind) {
 void expect_near(const std::vector<double>& losses, const std::vector<double>& expected) {
   ASSERT_EQ(losses.size(), expected.size());
   for (std::size_t i = 0; i < losses.size(); ++i) {
-    EXPECT_NEAR(losses[i], expected[i], 1e-4 * std::abs(expected[i])) << "step " << i;
+    EXPECT_NEAR(losses[i], expected[i], 1e-5 * std::abs(expected[i])) << "step " << i;
   }
 }
 
@@ -123,7 +123,7 @@ import torch, funcpipe
 ours, theirs = funcpipe.load_safetensors("model.safetensors"), torch.load("reference.pt")
 assert ours.keys() == theirs.keys(), ours.keys() ^ theirs.keys()
 for name in ours:
-    torch.testing.assert_close(ours[name], theirs[name], rtol=1e-3, atol=1e-4, msg=name)
+    torch.testing.assert_close(ours[name], theirs[name], rtol=1e-5, atol=1e-6, msg=name)
 )");
   EXPECT_EQ(run_python(folder, {"compare.py"}).output, "");
 }
