@@ -1,5 +1,6 @@
 #include "cli/job_setup.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -9,6 +10,8 @@
 #include "core/platform_spec.h"
 #include "data/dataset.h"
 #include "nn/builtin_model.h"
+#include "nn/model_check.h"
+#include "runtime/worker.h"
 #include "store/open_store.h"
 
 namespace funcpipe {
@@ -17,7 +20,9 @@ namespace {
 ModelArchive open_model(const JobSpec& job) {
   if (!job.model.builtin.empty())
     return build_builtin_model(job.model.builtin, job.model.options, job.seed);
-  return open_model_archive(job.model.archive);
+  auto archive = open_model_archive(job.model.archive);
+  check_model(archive);
+  return archive;
 }
 
 DatasetIndex open_index(const std::string& url, std::string_view key) {
@@ -81,37 +86,64 @@ void check_replicas(const Plan& plan, const TrainingSpec& training) {
       split_mini_batch(training.batch_size, training.micro_batch_size).size();
   if (static_cast<std::size_t>(plan.replicas) <= micro_batches) return;
   fail(ErrorCode::kInvalidArgument,
-       "the plan's {} replicas do not fit a mini-batch of {} micro-batches ({} samples in "
+       "{} replicas do not fit a mini-batch of {} micro-batches ({} samples in "
        "micro-batches of {})",
        plan.replicas, micro_batches, training.batch_size, training.micro_batch_size);
 }
 
-void check_stage_memory(const Plan& plan, std::size_t index, const ModelManifest& model,
-                        const TrainingSpec& training) {
-  const auto& stage = plan.stages[index];
-  const auto micro_batches = static_cast<std::int64_t>(
-      split_mini_batch(training.batch_size, training.micro_batch_size).size());
-  const auto estimate =
-      estimate_stage_memory(model, {stage.first_layer, stage.last_layer, training.micro_batch_size,
-                                    (micro_batches + plan.replicas - 1) / plan.replicas,
-                                    training.optimizer, plan.replicas});
-  if (estimate.total() <= static_cast<std::uint64_t>(stage.memory_mb) * kMebibyte) return;
-  fail(ErrorCode::kInvalidArgument,
-       "plan: stage {} has {} MB but needs {}; raise plan.memory_mb, cut the model into more "
-       "stages, or lower "
-       "training.micro_batch_size",
-       index, stage.memory_mb, estimate.describe());
+// What a stage keeps of a dataset: the inputs in the first stage, the targets in the last, as far
+// as its share of memory goes.
+std::uint64_t kept_data_bytes(const DatasetIndex& index, bool is_first, bool is_last,
+                              double memory_bytes, double share) {
+  const auto records = static_cast<std::uint64_t>(index.records);
+  const auto bytes = records * ((is_first ? record_bytes(index.input) : 0) +
+                                (is_last ? record_bytes(index.target) : 0));
+  return std::min(bytes, static_cast<std::uint64_t>(memory_bytes * share));
 }
 
-void check_memory(const Plan& plan, const ModelManifest& model, const TrainingSpec& training) {
+void check_stage_memory(const PreparedJob& prepared, std::size_t index) {
+  const auto& plan = prepared.plan;
+  const auto& stage = plan.stages[index];
+  const auto& training = prepared.job.training;
+  const auto micro_batches = static_cast<std::int64_t>(
+      split_mini_batch(training.batch_size, training.micro_batch_size).size());
+  const auto estimate = estimate_stage_memory(
+      prepared.model.manifest(),
+      {stage.first_layer, stage.last_layer, training.micro_batch_size,
+       (micro_batches + plan.replicas - 1) / plan.replicas, training.optimizer, plan.replicas});
+  const auto memory_bytes = static_cast<double>(stage.memory_mb) * static_cast<double>(kMebibyte);
+  const bool is_first = index == 0, is_last = index + 1 == plan.stages.size();
+  const auto data =
+      kept_data_bytes(prepared.train, is_first, is_last, memory_bytes, kTrainCacheShare) +
+      kept_data_bytes(prepared.test, is_first, is_last, memory_bytes, kTestCacheShare);
+  if (static_cast<double>(estimate.total() + data) <= memory_bytes) return;
+  fail(ErrorCode::kInvalidArgument,
+       "stage {} has {} MB but needs {}, and {} MB of data; raise plan.memory_mb, cut the model "
+       "into more stages, or lower "
+       "training.micro_batch_size",
+       index, stage.memory_mb, estimate.describe(), (data + kMebibyte - 1) / kMebibyte);
+}
+
+void check_memory(const PreparedJob& prepared) {
   const auto spec = aws_lambda_spec();
-  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-    const int memory_mb = plan.stages[i].memory_mb;
+  for (std::size_t i = 0; i < prepared.plan.stages.size(); ++i) {
+    const int memory_mb = prepared.plan.stages[i].memory_mb;
     if (memory_mb < spec.min_memory_mb || memory_mb > spec.max_memory_mb) {
-      fail(ErrorCode::kInvalidArgument, "plan: stage {} has {} MB; a function may have {} to {} MB",
-           i, memory_mb, spec.min_memory_mb, spec.max_memory_mb);
+      fail(ErrorCode::kInvalidArgument, "stage {} has {} MB; a function may have {} to {} MB", i,
+           memory_mb, spec.min_memory_mb, spec.max_memory_mb);
     }
-    check_stage_memory(plan, i, model, training);
+    check_stage_memory(prepared, i);
+  }
+}
+
+// Runs a check of the plan; what it finds is told with the line of the job's `plan`.
+template <typename Check>
+auto at_plan(const ConfigNode& document, Check check) {
+  try {
+    return check();
+  } catch (const Error& error) {
+    const auto node = ConfigReader(document).optional_node("plan");
+    throw error.with_context(node ? node->where() : document.where());
   }
 }
 
@@ -127,15 +159,8 @@ PreparedJob prepare_job(const std::string& path, const std::vector<std::string>&
   for (const auto& assignment : overrides) document.override(assignment);
   auto job = JobSpec::from_config(document);
   auto model = open_model(job);
-  const int layers = model.layer_count();
-  const auto plan = [&] {
-    try {
-      return resolve_plan(job.plan, layers);
-    } catch (const Error& error) {
-      throw error.with_context(fmt::format("{}: plan", path));
-    }
-  }();
-  check_replicas(plan, job.training);
+  auto plan = at_plan(document, [&] { return resolve_plan(job.plan, model.layer_count()); });
+  at_plan(document, [&] { check_replicas(plan, job.training); });
   auto train = open_index(job.data.train, "data.train");
   check_data(model.manifest(), train, job.training, "data.train");
   DatasetIndex test;
@@ -143,12 +168,13 @@ PreparedJob prepare_job(const std::string& path, const std::vector<std::string>&
     test = open_index(job.data.test, "data.test");
     check_data(model.manifest(), test, job.training, "data.test");
   }
-  check_memory(plan, model.manifest(), job.training);
   job.data.train = absolute_url(job.data.train);
   if (!job.data.test.empty()) job.data.test = absolute_url(job.data.test);
   if (!job.store.empty()) job.store = absolute_url(job.store);
-  return {std::move(job),   document.to_yaml(), std::move(model),
-          std::move(train), std::move(test),    plan};
+  PreparedJob prepared{std::move(job),   document.to_yaml(), std::move(model),
+                       std::move(train), std::move(test),    std::move(plan)};
+  at_plan(document, [&] { check_memory(prepared); });
+  return prepared;
 }
 
 }  // namespace funcpipe

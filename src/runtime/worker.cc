@@ -72,8 +72,8 @@ class Worker {
 
   // Every stage reads the index: all must agree on the number of steps.
   void open_data() {
-    train_ = open_dataset(task_.job.data.train, 0.25);
-    if (!task_.job.data.test.empty()) test_ = open_dataset(task_.job.data.test, 0.1);
+    train_ = open_dataset(task_.job.data.train, kTrainCacheShare);
+    if (!task_.job.data.test.empty()) test_ = open_dataset(task_.job.data.test, kTestCacheShare);
     sizes_ = {train_.dataset->records(), test_.dataset ? test_.dataset->records() : 0};
   }
 

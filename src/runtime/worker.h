@@ -29,6 +29,10 @@ struct StageSource {
 };
 using StageFactory = std::function<std::unique_ptr<StageCompute>(StageSource source)>;
 
+// Of a function's memory, what may be spent on keeping the training set and the test set.
+constexpr double kTrainCacheShare = 1.0 / 8;
+constexpr double kTestCacheShare = 1.0 / 16;
+
 // Collaborators of a worker. `open_store` gives a store as this function sees it (throttled,
 // counted ...), `usage` what has gone through all of them so far.
 struct WorkerEnvironment {
