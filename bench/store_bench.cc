@@ -43,11 +43,28 @@ Buffer content(const benchmark::State& state) {
   return buffer;
 }
 
-// A message's life but for its reading: a new object under a new key, removed later.
+// A message's life but for its reading: a new object under a new key, removed later, in a folder
+// that holds others.
 template <typename Ground>
 void put_if_absent_and_remove(benchmark::State& state) {
   Ground ground;
   const auto bytes = content(state);
+  put(ground.store(), "run/m/other", {});
+  std::int64_t number = 0;
+  for (auto _ : state) {
+    const auto key = fmt::format("run/m/{}", number++);
+    put_if_absent(ground.store(), key, bytes.view());
+    ground.store().remove(key);
+  }
+  set_rates(state);
+}
+
+// The same in a folder of its own, which a directory store has to make and to remove.
+template <typename Ground>
+void put_if_absent_and_remove_with_folder(benchmark::State& state) {
+  Ground ground;
+  const auto bytes = content(state);
+  put(ground.store(), "run/m/other", {});
   std::int64_t number = 0;
   for (auto _ : state) {
     const auto key = fmt::format("run/m/{}/x", number++);
@@ -85,6 +102,9 @@ void get_missing(benchmark::State& state) {
   BENCHMARK_TEMPLATE(function, ground)->Arg(1'000)->Arg(1'000'000)->Arg(64'000'000)->UseRealTime()
 
 FUNCPIPE_STORE_BENCHMARK(put_if_absent_and_remove, DirectoryGround);
+BENCHMARK_TEMPLATE(put_if_absent_and_remove_with_folder, DirectoryGround)
+    ->Arg(1'000)
+    ->UseRealTime();
 FUNCPIPE_STORE_BENCHMARK(put_replacing, DirectoryGround);
 FUNCPIPE_STORE_BENCHMARK(get, DirectoryGround);
 BENCHMARK_TEMPLATE(get_missing, DirectoryGround)->Arg(1'000)->UseRealTime();
