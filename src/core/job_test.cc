@@ -15,7 +15,7 @@ struct JobText {
   std::string model = "{builtin: lenet}";
   std::string data = "{train: d}";
   std::string training = "{batch_size: 8}";
-  std::string rest;
+  std::string rest = "";
 
   JobSpec parse() const {
     return JobSpec::from_config(ConfigNode::from_text(
