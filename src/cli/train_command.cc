@@ -1,11 +1,10 @@
 #include <chrono>
 #include <cstdio>
-#include <future>
 #include <memory>
-#include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -70,43 +69,53 @@ LocalHostConfig host_config(const LocalPlatformSpec& local, const Plan& plan,
   return config;
 }
 
+// The store of a run whose job names none: messages only, of no use after the run.
+class OwnStore {
+ public:
+  explicit OwnStore(std::filesystem::path path) : path_(std::move(path)) {}
+  ~OwnStore() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  OwnStore(const OwnStore&) = delete;
+  OwnStore& operator=(const OwnStore&) = delete;
+
+ private:
+  const std::filesystem::path path_;
+};
+
 // One run from the prepared job to the files in its run directory.
 class TrainRun {
  public:
+  // Starts the local platform.
   TrainRun(PreparedJob prepared, RunDirectory& directory)
       : prepared_(std::move(prepared)),
         directory_(directory),
         id_(run_id(prepared_.job.name)),
         store_url_(prepared_.job.store.empty() ? absolute_url(directory.file("store").string())
                                                : prepared_.job.store),
-        base_store_(open_store(store_url_)),
-        store_(*base_store_),
+        own_store_(prepared_.job.store.empty() ? directory.file("store") : std::filesystem::path()),
+        store_(open_store(store_url_), store_usage_),
+        host_({executable_path(), "host", "--control-fd"},
+              host_config(prepared_.job.platform.local, prepared_.plan, directory.file("logs"))),
+        platform_({host_.endpoint()}),
+        coordinator_(store_, platform_, clock_),
         display_(isatty(STDERR_FILENO) == 1) {}
 
   void run(std::stop_token stop) {
     write_file(directory_.file("job.yaml"), prepared_.yaml);
     write_file(directory_.file("plan.json"), prepared_.plan.to_json().dump(2) + "\n");
-    const LocalHostProcess host(
-        {executable_path(), "host", "--control-fd"},
-        host_config(prepared_.job.platform.local, prepared_.plan, directory_.file("logs")));
-    LambdaClient platform({host.endpoint()});
-    print_start(host.isolation());
-    Coordinator coordinator(store_, platform, clock_);
-    coordinator_ = &coordinator;
+    print_start();
     try {
-      const auto result = coordinator.run(request(), events(), std::move(stop));
-      display_.finish();
-      write_result(result);
+      write_result(coordinator_.run(request(), events(), std::move(stop)));
     } catch (...) {
       display_.finish();
-      write_cost();
-      coordinator_ = nullptr;
+      write_cost_if_possible();
       throw;
     }
+    display_.finish();
     write_cost();
     print_end();
-    coordinator_ = nullptr;
-    remove_own_store();
   }
 
  private:
@@ -159,7 +168,7 @@ class TrainRun {
     return cost;
   }
 
-  void print_start(const std::string& isolation) const {
+  void print_start() const {
     const auto& plan = prepared_.plan;
     fmt::print(stderr,
                "{}: model {} ({} layers, {} parameters), {} training records, {} test records\n",
@@ -174,7 +183,7 @@ class TrainRun {
       fmt::print(stderr, "  stage {}: layers {} to {}, {} MB\n", i, stage.first_layer,
                  stage.last_layer - 1, stage.memory_mb);
     }
-    fmt::print(stderr, "platform: local ({})\n", isolation);
+    fmt::print(stderr, "platform: local ({})\n", host_.isolation());
   }
 
   void write_result(const RunResult& result) {
@@ -200,11 +209,19 @@ class TrainRun {
   void write_cost() {
     write_file(
         directory_.file("cost.json"),
-        cost_report(coordinator_->accounts(), store_.snapshot(), local_spec()).dump(2) + "\n");
+        cost_report(coordinator_.accounts(), store_.snapshot(), local_spec()).dump(2) + "\n");
+  }
+
+  // After a failure, which is what has to be told.
+  void write_cost_if_possible() {
+    try {
+      write_cost();
+    } catch (const Error&) {
+    }
   }
 
   void print_end() {
-    const auto accounts = coordinator_->accounts();
+    const auto accounts = coordinator_.accounts();
     const auto spec = local_spec();
     auto cost = total_cost(accounts, spec);
     cost += cost_of(store_.snapshot(), spec);
@@ -222,24 +239,20 @@ class TrainRun {
     fmt::print("{}\n", directory_.file("model.pt").string());
   }
 
-  // The store of a run that has none of its own holds messages only, and they are gone.
-  void remove_own_store() {
-    if (!prepared_.job.store.empty()) return;
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_.file("store"), ignored);
-  }
-
   PreparedJob prepared_;
   RunDirectory& directory_;
   const std::string id_;
   const std::string store_url_;
-  std::unique_ptr<ObjectStore> base_store_;
+  const OwnStore own_store_;  // goes after the host, when nobody writes any more
+  UsageCounter store_usage_;
   CountingStore store_;
   SteadyClock clock_;
   const TimePoint begin_ = clock_.now();
+  const LocalHostProcess host_;
+  LambdaClient platform_;
+  Coordinator coordinator_;
   ProgressDisplay display_;
   std::vector<Buffer> layer_files_;
-  const Coordinator* coordinator_ = nullptr;  // while it runs
 };
 
 std::filesystem::path default_run_dir(const std::string& name) {
