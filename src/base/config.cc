@@ -113,8 +113,8 @@ ConfigNode ConfigNode::from_file(const std::filesystem::path& path) {
 }
 
 ConfigNode ConfigNode::from_text(std::string_view text, std::string name) {
-  YAML::Node root = parse(text, name);
-  return {std::move(root), std::make_shared<Origin>(Origin{std::move(name), {}}), "", 1};
+  const auto root = parse(text, name);
+  return {root, std::make_shared<Origin>(Origin{std::move(name), {}}), "", 1};
 }
 
 const std::string* ConfigNode::Origin::assignment_of(std::string_view path) const {

@@ -68,8 +68,8 @@ class ConfigNode {
     const std::string* assignment_of(std::string_view path) const;
   };
 
-  ConfigNode(YAML::Node node, std::shared_ptr<Origin> origin, std::string path, int line)
-      : node_(std::move(node)), origin_(std::move(origin)), path_(std::move(path)), line_(line) {}
+  ConfigNode(const YAML::Node& node, std::shared_ptr<Origin> origin, std::string path, int line)
+      : node_(node), origin_(std::move(origin)), path_(std::move(path)), line_(line) {}
   ConfigNode child(const YAML::Node& node, std::string path) const;
 
   YAML::Node node_;

@@ -14,7 +14,7 @@ namespace funcpipe {
 
 using Duration = std::chrono::nanoseconds;
 
-constexpr std::uint64_t kMebibyte = 1024 * 1024;
+constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 
 // Each throws Error(kInvalidArgument) that shows the text and an example of the right form.
 std::uint64_t parse_bytes(std::string_view text);      // "64 MB", "1.5 GiB", "100" (bytes)

@@ -49,7 +49,7 @@ void check_tuple(const ConfigReader& reader, std::string_view key, bool is_tuple
 
 // The path of a file within the archive, which must not lead out of it.
 std::string read_member_path(ConfigReader& reader, std::string_view key) {
-  const auto text = reader.required<std::string>(key);
+  auto text = reader.required<std::string>(key);
   const std::filesystem::path path(text);
   const bool leads_out = std::find(path.begin(), path.end(), "..") != path.end();
   if (path.empty() || path.is_absolute() || leads_out) {

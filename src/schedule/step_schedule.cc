@@ -61,7 +61,8 @@ class Builder {
     if (shape_.stages == 1) return;
     if (shape_.worker.replica == 0) add(TaskKind::kSendNorm, complete_);
     for (int stage = 0; stage < shape_.stages; ++stage) {
-      if (stage != shape_.worker.stage) norms_.push_back(add(TaskKind::kReceiveNorm, {}, -1, stage));
+      if (stage != shape_.worker.stage)
+        norms_.push_back(add(TaskKind::kReceiveNorm, {}, -1, stage));
     }
   }
 
