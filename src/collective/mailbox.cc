@@ -52,7 +52,7 @@ void copy_values(const TensorBundle& bundle, std::span<float> values, const Mess
 }  // namespace
 
 std::string MessageName::text() const {
-  return fmt::format("{}/{}/{}.{}.{}-{}", phase == Phase::kTraining ? "m" : "e", step,
+  return fmt::format("{}/{}.{}.{}.{}-{}", phase == Phase::kTraining ? "m" : "e", step,
                      name_of(kind), micro_batch < 0 ? "all" : std::to_string(micro_batch),
                      place(source), place(destination));
 }

@@ -25,7 +25,7 @@ struct MessageName {
   int micro_batch = -1;
   WorkerId source;
   WorkerId destination;  // a replica of -1: all replicas of the stage; a stage of -1: all stages
-  // "m/12/activation.3.0-1_1-1": step 12, micro-batch 3, from worker 0.1 to worker 1.1; evaluation
+  // "m/12.activation.3.0_1-1_1": step 12, micro-batch 3, from worker 0.1 to worker 1.1; evaluation
   // has "e/" in front.
   std::string text() const;
   // "activation of micro-batch 3 from worker 0.1 in step 12"

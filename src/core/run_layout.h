@@ -1,7 +1,7 @@
 // Where the objects of a run lie in its store; every key of a run begins with its prefix.
 //
 //   <run>/model/manifest.json, <run>/model/<layer file>    the model, one object a layer
-//   <run>/m/<step>/..., <run>/e/<step>/...                 messages (collective/mailbox.h),
+//   <run>/m/<step>..., <run>/e/<step>...                   messages (collective/mailbox.h),
 //   short-lived <run>/metrics/<replica>/<first step>                   a batch of step records of
 //   one last-stage worker <run>/evaluation/<replica>/<step>                      evaluation sums of
 //   one last-stage worker after that step <run>/checkpoint/<stage>.<replica>/<step> state of a
