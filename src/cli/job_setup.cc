@@ -25,42 +25,67 @@ ModelArchive open_model(const JobSpec& job) {
   return archive;
 }
 
-DatasetIndex open_index(const std::string& url, std::string_view key) {
-  try {
-    const auto store = open_store(url, OpenMode::kExisting);
-    return read_dataset_index(*store, "");
-  } catch (const Error& error) {
-    throw error.with_context(fmt::format("{} ({})", key, url));
-  }
-}
-
-void check_data(const ModelManifest& model, const DatasetIndex& index, const TrainingSpec& training,
-                std::string_view key) {
+void check_inputs(const ModelManifest& model, const DatasetIndex& index) {
   if (index.records == 0)
-    fail(ErrorCode::kInvalidArgument, "{}: the dataset '{}' has no records", key, index.name);
+    fail(ErrorCode::kInvalidArgument, "the dataset '{}' has no records", index.name);
   if (model.inputs.size() != 1) {
-    fail(ErrorCode::kInvalidArgument, "the model takes {} input tensors; a dataset gives one",
-         model.inputs.size());
+    fail(ErrorCode::kInvalidArgument, "the model '{}' takes {} input tensors; a dataset gives one",
+         model.name, model.inputs.size());
   }
   if (index.input.shape != model.inputs[0].shape) {
     fail(ErrorCode::kInvalidArgument,
-         "{}: records of the dataset '{}' have shape {}, the model '{}' takes {}", key, index.name,
+         "records of the dataset '{}' have shape {}, the model '{}' takes {}", index.name,
          to_string(index.input.shape), model.name, to_string(model.inputs[0].shape));
   }
-  const auto& last = model.layers.back();
+}
+
+void check_class_targets(const ModelManifest& model, const DatasetIndex& index) {
+  if (index.classes == 0) {
+    fail(ErrorCode::kInvalidArgument,
+         "cross_entropy needs class numbers as targets; the dataset '{}' has {} {}", index.name,
+         to_string(index.target.dtype), to_string(index.target.shape));
+  }
+  const auto& output = model.layers.back().outputs.at(0).shape;
+  const auto classes = output.empty() ? 0 : output[0];
+  if (classes < index.classes) {
+    fail(ErrorCode::kInvalidArgument,
+         "the dataset '{}' has {} classes, the model '{}' gives {} outputs", index.name,
+         index.classes, model.name, classes);
+  }
+}
+
+void check_value_targets(const ModelManifest& model, const DatasetIndex& index) {
+  const auto& output = model.layers.back().outputs.at(0).shape;
+  if (element_count(output) == element_count(index.target.shape)) return;
+  fail(ErrorCode::kInvalidArgument,
+       "targets of the dataset '{}' have shape {}, the model '{}' gives {}", index.name,
+       to_string(index.target.shape), model.name, to_string(output));
+}
+
+void check_data(const ModelManifest& model, const DatasetIndex& index,
+                const TrainingSpec& training) {
+  check_inputs(model, index);
+  if (model.layers.back().outputs.size() != 1) {
+    fail(ErrorCode::kInvalidArgument,
+         "the last layer of the model '{}' gives {} tensors; a loss needs one", model.name,
+         model.layers.back().outputs.size());
+  }
   if (training.loss == LossKind::kCrossEntropy) {
-    if (index.classes == 0) {
-      fail(ErrorCode::kInvalidArgument,
-           "{}: cross_entropy needs class numbers as targets; the dataset '{}' has {} {}", key,
-           index.name, to_string(index.target.dtype), to_string(index.target.shape));
-    }
-    const auto outputs =
-        last.outputs.empty() || last.outputs[0].shape.empty() ? 0 : last.outputs[0].shape[0];
-    if (outputs < index.classes) {
-      fail(ErrorCode::kInvalidArgument,
-           "{}: the dataset '{}' has {} classes, the model '{}' gives {} outputs", key, index.name,
-           index.classes, model.name, outputs);
-    }
+    check_class_targets(model, index);
+  } else {
+    check_value_targets(model, index);
+  }
+}
+
+DatasetIndex open_data(const std::string& url, std::string_view key, const ModelManifest& model,
+                       const TrainingSpec& training) {
+  try {
+    const auto store = open_store(url, OpenMode::kExisting);
+    auto index = read_dataset_index(*store, "");
+    check_data(model, index, training);
+    return index;
+  } catch (const Error& error) {
+    throw error.with_context(fmt::format("{} ({})", key, url));
   }
 }
 
@@ -81,10 +106,13 @@ Plan resolve_plan(const PlanSpec& spec, int layers) {
   return plan;
 }
 
+std::int64_t micro_batch_count(const TrainingSpec& training) {
+  return (training.batch_size + training.micro_batch_size - 1) / training.micro_batch_size;
+}
+
 void check_replicas(const Plan& plan, const TrainingSpec& training) {
-  const auto micro_batches =
-      split_mini_batch(training.batch_size, training.micro_batch_size).size();
-  if (static_cast<std::size_t>(plan.replicas) <= micro_batches) return;
+  const auto micro_batches = micro_batch_count(training);
+  if (plan.replicas <= micro_batches) return;
   fail(ErrorCode::kInvalidArgument,
        "{} replicas do not fit a mini-batch of {} micro-batches ({} samples in "
        "micro-batches of {})",
@@ -105,8 +133,7 @@ void check_stage_memory(const PreparedJob& prepared, std::size_t index) {
   const auto& plan = prepared.plan;
   const auto& stage = plan.stages[index];
   const auto& training = prepared.job.training;
-  const auto micro_batches = static_cast<std::int64_t>(
-      split_mini_batch(training.batch_size, training.micro_batch_size).size());
+  const auto micro_batches = micro_batch_count(training);
   const auto estimate = estimate_stage_memory(
       prepared.model.manifest(),
       {stage.first_layer, stage.last_layer, training.micro_batch_size,
@@ -136,13 +163,13 @@ void check_memory(const PreparedJob& prepared) {
   }
 }
 
-// Runs a check of the plan; what it finds is told with the line of the job's `plan`.
+// Runs a check of one section of the job; what it finds is told with the section's line.
 template <typename Check>
-auto at_plan(const ConfigNode& document, Check check) {
+auto at_section(const ConfigNode& document, std::string_view section, Check check) {
   try {
     return check();
   } catch (const Error& error) {
-    const auto node = ConfigReader(document).optional_node("plan");
+    const auto node = ConfigReader(document).optional_node(section);
     throw error.with_context(node ? node->where() : document.where());
   }
 }
@@ -158,22 +185,22 @@ PreparedJob prepare_job(const std::string& path, const std::vector<std::string>&
   auto document = ConfigNode::from_file(path);
   for (const auto& assignment : overrides) document.override(assignment);
   auto job = JobSpec::from_config(document);
-  auto model = open_model(job);
-  auto plan = at_plan(document, [&] { return resolve_plan(job.plan, model.layer_count()); });
-  at_plan(document, [&] { check_replicas(plan, job.training); });
-  auto train = open_index(job.data.train, "data.train");
-  check_data(model.manifest(), train, job.training, "data.train");
-  DatasetIndex test;
-  if (!job.data.test.empty()) {
-    test = open_index(job.data.test, "data.test");
-    check_data(model.manifest(), test, job.training, "data.test");
-  }
+  auto model = at_section(document, "model", [&] { return open_model(job); });
+  auto plan =
+      at_section(document, "plan", [&] { return resolve_plan(job.plan, model.layer_count()); });
+  at_section(document, "plan", [&] { check_replicas(plan, job.training); });
+  DatasetIndex train, test;
+  at_section(document, "data", [&] {
+    train = open_data(job.data.train, "train", model.manifest(), job.training);
+    if (!job.data.test.empty())
+      test = open_data(job.data.test, "test", model.manifest(), job.training);
+  });
   job.data.train = absolute_url(job.data.train);
   if (!job.data.test.empty()) job.data.test = absolute_url(job.data.test);
   if (!job.store.empty()) job.store = absolute_url(job.store);
   PreparedJob prepared{std::move(job),   document.to_yaml(), std::move(model),
                        std::move(train), std::move(test),    std::move(plan)};
-  at_plan(document, [&] { check_memory(prepared); });
+  at_section(document, "plan", [&] { check_memory(prepared); });
   return prepared;
 }
 

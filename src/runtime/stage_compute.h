@@ -62,9 +62,9 @@ class StageCompute {
   // (empty on the first stage).
   virtual TensorBundle backward(const MicroBatchContext& context, TensorBundle output_gradient) = 0;
 
-  // What replicas have to sum: all gradients, then all floating-point buffers times
-  // `buffer_weight`. Contiguous; valid and writable until apply(). Without replicas it is not
-  // called, and buffers stay as they are.
+  // What replicas have to sum: all gradients, then for all floating-point buffers what this step has changed them by, times
+  // `buffer_weight`. Contiguous; valid and writable until apply(), which adds the summed changes to the buffers the step began
+  // with. Without replicas it is not called, and buffers stay as they are.
   virtual std::span<float> synchronised_values(double buffer_weight) = 0;
   // Sum of squares of the (synchronised) gradients of each layer of the stage, in layer order. By
   // layer, so that the global norm is the same sum in the same order wherever the model is cut.
