@@ -41,7 +41,7 @@ HeaderList header_list(const HttpRequest& request) {
   append(list, "Expect:");
   if (header(request.headers, "Content-Type").empty()) append(list, "Content-Type:");
   for (const auto& [name, value] : request.headers) {
-    append(list, value.empty() ? name + ";" : name + ": " + value);
+    append(list, value.empty() ? name + ";" : fmt::format("{}: {}", name, value));
   }
   return list;
 }
@@ -193,7 +193,8 @@ HttpClient::~HttpClient() = default;
 HttpClient::HttpClient(HttpClient&&) noexcept = default;
 HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 
-HttpResponse HttpClient::send(const HttpRequest& request, Duration timeout, std::stop_token stop) {
+HttpResponse HttpClient::send(const HttpRequest& request, Duration timeout,
+                              const std::stop_token& stop) {
   return connection_->send(request, timeout, stop);
 }
 

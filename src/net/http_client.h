@@ -28,7 +28,7 @@ class HttpClient {
 
   // `timeout` covers the whole call; zero: none, for long polls. Content-Length is set, "Expect:
   // 100-continue" never sent.
-  HttpResponse send(const HttpRequest& request, Duration timeout, std::stop_token stop = {});
+  HttpResponse send(const HttpRequest& request, Duration timeout, const std::stop_token& stop = {});
 
  private:
   class Connection;

@@ -16,7 +16,7 @@ namespace funcpipe {
 
 struct HttpServerOptions {
   std::uint16_t port = 0;  // of 127.0.0.1; 0: any free one
-  std::uint64_t max_body_bytes = 8 * 1024 * 1024;
+  std::uint64_t max_body_bytes = 8ULL * 1024 * 1024;
   HttpResponse too_large{413, {{"Content-Type", "text/plain"}}, "request too large\n"};
 };
 

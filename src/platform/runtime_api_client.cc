@@ -39,9 +39,9 @@ RuntimeApiClient::RuntimeApiClient(std::string_view address)
     : base_(fmt::format("http://{}/2018-06-01/runtime", address)),
       http_({.connect_timeout = std::chrono::seconds(1), .use_proxy = false}) {}
 
-FunctionEvent RuntimeApiClient::next(std::stop_token stop) {
+FunctionEvent RuntimeApiClient::next(const std::stop_token& stop) {
   HttpResponse response =
-      http_.send({"GET", base_ + "/invocation/next", {}, ""}, Duration::zero(), std::move(stop));
+      http_.send({"GET", base_ + "/invocation/next", {}, ""}, Duration::zero(), stop);
   if (response.status != 200) {
     fail(ErrorCode::kFailedPrecondition, "runtime API: next was refused with status {}: {}",
          response.status, response.body);

@@ -29,7 +29,7 @@ class RuntimeApiClient {
   explicit RuntimeApiClient(std::string_view address);
 
   // Blocks until there is an event, for hours if need be: the process may be frozen meanwhile.
-  FunctionEvent next(std::stop_token stop = {});
+  FunctionEvent next(const std::stop_token& stop = {});
   void respond(std::string_view request_id, std::string body);
   // `type` is "Category.Reason", e.g. "Function.InvalidEvent".
   void report_error(std::string_view request_id, std::string_view type, std::string_view message);

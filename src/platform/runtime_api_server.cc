@@ -10,7 +10,7 @@ namespace funcpipe {
 namespace {
 
 // Above the limit of an answer (6 MiB + 100 bytes), so that a larger one is judged here.
-constexpr std::uint64_t kMaxBodyBytes = 64 * 1024 * 1024;
+constexpr std::uint64_t kMaxBodyBytes = 64ULL * 1024 * 1024;
 
 HttpResponse error_response(int status, std::string_view type, std::string_view message) {
   const nlohmann::json body = {{"errorType", type}, {"errorMessage", message}};
@@ -67,7 +67,7 @@ void send_event(const HttpServer::Responder& poll, const RuntimeEvent& event) {
 RuntimeApiServer::RuntimeApiServer(EventLoop& loop, RuntimeApiHandler& handler)
     : handler_(handler),
       server_(loop, {.port = 0, .max_body_bytes = kMaxBodyBytes},
-              [this](HttpRequest request, HttpServer::Responder responder) {
+              [this](HttpRequest request, const HttpServer::Responder& responder) {
                 handle(std::move(request), responder);
               }) {}
 

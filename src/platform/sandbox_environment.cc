@@ -62,7 +62,7 @@ std::vector<std::string> sandbox_environment(const LocalHostConfig& config,
   variables["AWS_LAMBDA_LOG_GROUP_NAME"] = "/aws/lambda/" + function.name;
   variables["AWS_LAMBDA_LOG_STREAM_NAME"] = "local";
   std::vector<std::string> result;
-  for (const auto& [name, value] : variables) result.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) result.push_back(fmt::format("{}={}", name, value));
   return result;
 }
 

@@ -76,7 +76,7 @@ json write_log(const json& event) {
 
 [[noreturn]] void crash(const json& event) {
   std::cerr << "about to crash\n";
-  ::raise(event.value("signal", SIGSEGV));
+  ::raise(event.value("signal", SIGABRT));
   std::abort();
 }
 
