@@ -1,7 +1,8 @@
 """Training end to end on the local platform, against the plain PyTorch loop."""
 
 import json
-import unittest
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,6 +10,11 @@ import torch
 
 import harness
 from harness import WorkspaceTest, evaluations_of, funcpipe, python, steps_of
+
+sys.path.insert(0, str(harness.SOURCE / "python"))
+from funcpipe.dataset import Dataset
+from funcpipe.model import load, load_weights
+from funcpipe.weights import load_safetensors
 
 MLP = {"builtin": "mlp", "options": {"inputs": [1, 12, 12], "hidden": [16, 12], "classes": 4, "dropout": 0.2}}
 LENET = {"builtin": "lenet", "options": {"image": [1, 12, 12], "channels": [3, 4], "kernel": 3, "hidden": [8], "classes": 4}}
@@ -57,6 +63,11 @@ def reference_arguments(job, archive, steps):
 
 
 class TrainingTest(WorkspaceTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.done = {}  # run directories by name: tests share runs
+
     def archive(self, name):
         folder = self.work / f"archive-{name}"
         if not folder.exists():
@@ -71,111 +82,179 @@ class TrainingTest(WorkspaceTest):
         plan = {"replicas": replicas, "all_reduce": all_reduce, **({"cuts": cuts} if cuts else {})}
         return self.job(MODELS[model], {"steps": STEPS, **TRAININGS[training]}, plan, **more)
 
-    def check_against_reference(self, case):
-        model, training, shape, all_reduce = case
-        job = self.shaped_job(model, training, shape, all_reduce)
-        run_dir = self.train("-".join(case), job)
-        output = python("-m", "funcpipe.reference", *reference_arguments(job, self.archive(model), STEPS)).stdout
-        expected = [json.loads(line) for line in output.splitlines() if '"step"' in line][:STEPS]
+    def train_all(self, jobs):
+        """Trains {name: job}, two at a time, but what an earlier test trained; gives {name: run directory}."""
+        missing = [name for name in jobs if name not in self.done]
+        with ThreadPoolExecutor(2) as pool:
+            self.done.update(zip(missing, pool.map(lambda name: self.train(name, jobs[name]), missing)))
+        return {name: self.done[name] for name in jobs}
+
+    def train_cases(self, *cases):
+        return list(self.train_all({"-".join(case): self.shaped_job(*case) for case in cases}).values())
+
+    def check_against_reference(self, name, run_dir, job, archive):
+        steps = job["training"]["steps"]
+        output = python("-m", "funcpipe.reference", *reference_arguments(job, archive, steps)).stdout
+        expected = [json.loads(line) for line in output.splitlines() if '"step"' in line]
         got = steps_of(run_dir)
-        self.assertEqual([line["step"] for line in got], list(range(STEPS)))
+        self.assertEqual([line["step"] for line in got], list(range(steps)))
+        self.assertEqual(len(expected), steps)
         worst = max(abs(a["loss"] - b["loss"]) / abs(b["loss"]) for a, b in zip(got, expected))
-        self.assertLess(worst, 1e-4, f"{case}: worst relative difference of a step's loss {worst}")
-        return f"{'-'.join(case)}: worst relative difference {worst:.1e}"
+        self.assertLess(worst, 1e-4, f"{name}: worst relative difference of a step's loss {worst}")
+        for a, b in zip(got, expected):
+            self.assertAlmostEqual(a["learning_rate"], b["learning_rate"], places=9)
 
     def test_losses_equal_the_plain_pytorch_loop(self):
+        runs = self.train_cases(*CASES)
         for model in MODELS:
             self.archive(model)
         with ThreadPoolExecutor(2) as pool:
-            for line in pool.map(self.check_against_reference, CASES):
-                print("   ", line)
+            checks = [pool.submit(self.check_against_reference, "-".join(case), run_dir, self.shaped_job(*case),
+                                  self.archive(case[0])) for case, run_dir in zip(CASES, runs)]
+        for case, check in zip(CASES, checks):
+            with self.subTest(case="-".join(case)):
+                check.result()
 
     def weights(self, run_dir):
         return (Path(run_dir) / "model.safetensors").read_bytes()
 
-    def test_same_seed_same_bits_and_cuts_do_not_matter(self):
-        jobs = {
-            "first": self.shaped_job("resnet", "adam", "2x2"),
-            "second": self.shaped_job("resnet", "adam", "2x2"),
-            "three-phase": self.shaped_job("resnet", "adam", "2x2", "three-phase"),
-            "whole-resnet": self.shaped_job("resnet", "sgd", "1x1"),
-            "cut-resnet": self.shaped_job("resnet", "sgd", "3x1"),
-            "whole-mlp": self.shaped_job("mlp", "nesterov", "1x1"),
-            "cut-mlp": self.shaped_job("mlp", "nesterov", "3x1"),
-        }
-        with ThreadPoolExecutor(2) as pool:
-            runs = dict(zip(jobs, pool.map(lambda item: self.train(f"bits-{item[0]}", item[1]), jobs.items())))
-        for one, other in (("first", "second"), ("first", "three-phase"), ("whole-resnet", "cut-resnet"),
-                           ("whole-mlp", "cut-mlp")):
-            self.assertEqual(self.weights(runs[one]), self.weights(runs[other]), f"{one} and {other} differ")
+    def test_same_seed_same_bits(self):
+        job = self.shaped_job("resnet", "sgd", "2x2")
+        runs = self.train_all({"resnet-sgd-2x2-pipelined": job, "once-more": job, "other-seed": {**job, "seed": 6}})
+        first, second, other = map(self.weights, runs.values())
+        self.assertEqual(first, second)
+        self.assertNotEqual(first, other)
+
+    def test_neither_cuts_nor_the_all_reduce_change_bits(self):
+        for one, other in (
+            (("mlp", "nesterov", "1x1", "pipelined"), ("mlp", "nesterov", "3x1", "pipelined")),  # dropout and clip_norm
+            (("mlp", "sgd", "1x1", "pipelined"), ("mlp", "sgd", "3x1", "pipelined")),
+            (("resnet", "adam", "1x1", "pipelined"), ("resnet", "adam", "3x1", "pipelined")),  # batch norm
+            (("resnet", "sgd", "2x2", "pipelined"), ("resnet", "sgd", "2x2", "three-phase")),
+        ):
+            with self.subTest(one=one, other=other):
+                runs = self.train_cases(one, other)
+                self.assertEqual(*map(self.weights, runs))
 
     def test_a_run_longer_than_the_time_limit_goes_on_in_new_functions(self):
-        job = self.shaped_job("mlp", "adam", "2x2")
-        job["training"]["steps"] = 150
-        whole = self.train("whole", job)
-        job["platform"].update({"time_limit": "8 s", "latency": "5 ms"})
-        parts = self.train("parts", job)
-        self.assertEqual(self.weights(whole), self.weights(parts))
-        cost = json.loads((parts / "cost.json").read_text())
-        self.assertTrue(any(worker["invocations"] > 1 for worker in cost["workers"]), cost)
+        job = self.shaped_job("resnet", "adam", "2x2")
+        job["training"]["steps"] = 50
+        short = {**job, "platform": {**job["platform"], "time_limit": "8 s", "latency": "25 ms"}}
+        runs = self.train_all({"whole": job, "parts": short})
+        self.assertEqual(self.weights(runs["whole"]), self.weights(runs["parts"]))
+        self.assertEqual([line["step"] for line in steps_of(runs["parts"])], list(range(50)))
+        cost = json.loads((runs["parts"] / "cost.json").read_text())
+        for worker in cost["workers"]:
+            self.assertGreater(worker["invocations"], 1, worker)
+            self.assertLessEqual(worker["billed_ms"], worker["invocations"] * 8000, worker)
+
+    def test_time_dilation_slows_the_run_and_not_its_figures(self):
+        job = self.shaped_job("mlp", "adam", "2x1")
+        job["training"]["steps"] = 40
+        dilated = {**job, "platform": {**job["platform"], "latency": "20 ms", "time_dilation": 2}}
+        plain_dir = self.train("plain", job)
+        begin = time.monotonic()
+        run_dir = self.train("dilated", dilated)
+        wall = time.monotonic() - begin  # with the start of the run, which is less than half of it
+        self.assertEqual(self.weights(plain_dir), self.weights(run_dir))
+        seconds = sum(line["seconds"] for line in steps_of(run_dir))
+        self.assertTrue(wall / 4 < seconds <= wall / 2, f"{seconds} s reported, {wall} s real")
+        for worker in json.loads((run_dir / "cost.json").read_text())["workers"]:
+            self.assertTrue(seconds < worker["billed_ms"] / 1000 <= wall / 2, f"{worker}, {wall} s real")
 
     def test_run_directory(self):
         job = self.shaped_job("lenet", "adam", "2x2")
-        job["platform"].update({"uplink": "70 MB/s", "downlink": "70 MB/s", "latency": "2 ms", "time_dilation": 2})
+        job["platform"].update({"uplink": "70 MB/s", "downlink": "70 MB/s", "latency": "2 ms"})
+        begin = time.monotonic()
         run_dir = self.train("directory", job, "--set", "training.steps=20")
-        self.check_trace(json.loads((run_dir / "trace.json").read_text()))
-        self.check_cost(json.loads((run_dir / "cost.json").read_text()))
+        wall = time.monotonic() - begin
+        self.check_metrics(run_dir)
+        self.check_trace(json.loads((run_dir / "trace.json").read_text()), wall)
+        self.check_cost(json.loads((run_dir / "cost.json").read_text()), wall)
         self.assertFalse((run_dir / "store").exists())
-        self.assertEqual(len(steps_of(run_dir)), 20)
-        again = funcpipe("train", run_dir / "job.yaml", "--run-dir", self.work / "runs" / "again")
-        self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertEqual(self.weights(run_dir), self.weights(self.work / "runs" / "again"))
+        again = self.work / "runs" / "again"
+        result = funcpipe("train", run_dir / "job.yaml", "--run-dir", again)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.weights(run_dir), self.weights(again))
+        self.assertEqual((run_dir / "plan.json").read_text(), (again / "plan.json").read_text())
 
-    def check_trace(self, events):
+    def check_metrics(self, run_dir):
+        lines = [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
+        steps = [line for line in lines if "step" in line]
+        self.assertEqual([line["step"] for line in steps], list(range(20)))
+        self.assertEqual([line["epoch"] for line in steps], [i // 4 for i in range(20)])
+        self.assertEqual([line["samples"] for line in steps], [16, 16, 16, 2] * 5)
+        evaluations = [(i, line) for i, line in enumerate(lines) if "evaluation" in line]
+        for epoch, (position, line) in enumerate(evaluations, 1):  # behind the epoch's last step
+            self.assertEqual((line["steps"], position), (4 * epoch, 5 * epoch - 1))
+            self.assertEqual(line["samples"], 21)
+            self.assertAlmostEqual(line["accuracy"], line["correct"] / 21)
+        self.assertEqual(len(evaluations), 5)
+
+    def check_trace(self, events, wall):
         names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
         self.assertEqual(sorted(names.values()), ["worker 0.0", "worker 0.1", "worker 1.0", "worker 1.1"])
         spans = [event for event in events if event["ph"] == "X"]
-        self.assertEqual({event["tid"] for event in spans}, {0, 1, 2})
+        lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+        self.assertEqual(lanes, {(pid, tid): lane for pid in names for tid, lane in
+                                 enumerate(("compute", "uplink", "downlink"))})
+        self.assertEqual({(event["pid"], event["tid"]) for event in spans}, set(lanes))
+        for event in spans:
+            self.assertGreaterEqual(min(event["ts"], event["dur"]), 0, event)
+            self.assertLessEqual(event["ts"] + event["dur"], wall * 1e6, event)
+        steps = {(e["pid"], e["args"]["step"]) for e in spans if e["tid"] == 0 and e.get("args", {}).get("step") is not None}
+        self.assertLessEqual({(pid, step) for pid in names for step in range(20)}, steps)
         for row in {(event["pid"], event["tid"]) for event in spans}:
             lane = sorted((e["ts"], e["dur"]) for e in spans if (e["pid"], e["tid"]) == row and "step" in e.get("args", {}))
             for (begin, duration), (following, _) in zip(lane, lane[1:]):
                 self.assertLessEqual(begin + duration, following + 1, "tasks of one lane overlap")
 
-    def check_cost(self, cost):
-        self.assertEqual(len(cost["workers"]), 4)
-        total = sum(worker["cost"]["total_usd"] for worker in cost["workers"]) + cost["client"]["cost"]["total_usd"]
-        self.assertAlmostEqual(cost["total"]["total_usd"], total, places=12)
-        for worker in cost["workers"]:
-            self.assertGreater(worker["billed_ms"], 0)
-            self.assertGreater(worker["store"]["puts"], 20)
-            self.assertGreater(worker["store"]["bytes_up"], 0)
-            self.assertGreater(worker["max_memory_used_mb"], 50)
+    def check_cost(self, cost, wall):
+        workers, client = cost["workers"], cost["client"]
+        self.assertEqual([worker["worker"] for worker in workers], ["0.0", "0.1", "1.0", "1.1"])
+        for figure, total in cost["total"].items():
+            parts = [part["cost"][figure] for part in [*workers, client]]
+            self.assertAlmostEqual(total, sum(parts), places=12, msg=figure)
+        for figure, total in cost["store"].items():
+            self.assertEqual(total, sum(part["store"][figure] for part in [*workers, client]), figure)
+        for worker in workers:
+            self.assertEqual((worker["invocations"], worker["cold_starts"], worker["memory_mb"]), (1, 1, 1769))
+            self.assertTrue(0 < worker["compute_lane_seconds"] < worker["billed_ms"] / 1000 < wall, worker)
+            self.assertAlmostEqual(worker["cost"]["gb_seconds"], 1769 / 1024 * worker["billed_ms"] / 1000, delta=0.002)
+            self.assertGreater(min(worker["store"][key] for key in ("puts", "gets")), 20)
+            self.assertGreater(min(worker["store"][key] for key in ("bytes_up", "bytes_down")), 1000)
+            self.assertTrue(50 < worker["max_memory_used_mb"] < 1769, worker)
 
     def test_weights_load_into_pytorch_with_the_same_accuracy(self):
-        import sys
-        sys.path.insert(0, str(harness.SOURCE / "python"))
-        from funcpipe.dataset import Dataset
-        from funcpipe.weights import load_safetensors
+        (run_dir,) = self.train_cases(("resnet", "sgd", "2x2", "pipelined"))
+        chain = load(self.archive("resnet"))
+        self.assertEqual(set(load_safetensors(run_dir / "model.safetensors")), set(chain.state_dict()))
+        load_weights(chain, run_dir / "model.safetensors")
+        script = torch.jit.load(str(run_dir / "model.pt"))
+        self.assertFalse(script.training)
+        self.assertEqual(set(script.state_dict()), set(chain.state_dict()))
+        for name, tensor in script.state_dict().items():
+            self.assertTrue(torch.equal(tensor, chain.state_dict()[name]), name)
+        last = evaluations_of(run_dir)[-1]
+        self.assertEqual(last["steps"], STEPS)
+        for model in (script, chain.eval()):
+            self.assertEqual(self.correct_on_test_set(model), (last["correct"], last["samples"]))
 
-        run_dir = self.train("pytorch", self.shaped_job("resnet", "adam", "2x2"))
-        model = torch.jit.load(str(run_dir / "model.pt"))
-        weights = load_safetensors(run_dir / "model.safetensors")
-        self.assertEqual(set(weights), set(model.state_dict()))
-        for name, tensor in model.state_dict().items():
-            self.assertTrue(torch.equal(tensor, weights[name]), name)
+    def correct_on_test_set(self, model):
+        """How many of how many test records the model gets right."""
         data = Dataset(self.work / "test")
         images = (torch.from_numpy(data.inputs).float() / 255 - 0.5) / 0.25
         with torch.no_grad():
-            correct = int((model(images).argmax(1) == torch.from_numpy(data.targets).long()).sum())
-        last = evaluations_of(run_dir)[-1]
-        self.assertEqual((correct, len(images)), (last["correct"], last["samples"]))
+            correct = model(images).argmax(1) == torch.from_numpy(data.targets).long()
+        return int(correct.sum()), len(correct)
 
     def test_exported_python_model_comes_back(self):
-        result = python(Path(__file__).with_name("export_round_trip.py"), "export", self.work / "exported")
-        job = self.job({"archive": str(self.work / "exported")}, {"steps": 30, **ADAM}, {"cuts": [2], "replicas": 2})
+        archive, tool = self.work / "exported", Path(__file__).with_name("export_round_trip.py")
+        python(tool, "export", archive)
+        job = self.job({"archive": str(archive)}, {"steps": 30, **ADAM}, {"cuts": [2], "replicas": 2})
         run_dir = self.train("exported-run", job)
-        python(Path(__file__).with_name("export_round_trip.py"), "compare", run_dir)
-        self.assertLess(steps_of(run_dir)[-1]["loss"], steps_of(run_dir)[0]["loss"] * 1.2, result.stdout)
+        python(tool, "compare", run_dir)
+        self.check_against_reference("exported", run_dir, job, archive)
 
 
 if __name__ == "__main__":
