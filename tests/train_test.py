@@ -94,7 +94,8 @@ class TrainingTest(WorkspaceTest):
 
     def check_against_reference(self, name, run_dir, job, archive):
         steps = job["training"]["steps"]
-        output = python("-m", "funcpipe.reference", *reference_arguments(job, archive, steps)).stdout
+        saved = self.work / f"{name}-reference.pt"
+        output = python("-m", "funcpipe.reference", *reference_arguments(job, archive, steps), "--save", saved).stdout
         expected = [json.loads(line) for line in output.splitlines() if '"step"' in line]
         got = steps_of(run_dir)
         self.assertEqual([line["step"] for line in got], list(range(steps)))
@@ -103,6 +104,15 @@ class TrainingTest(WorkspaceTest):
         self.assertLess(worst, 1e-4, f"{name}: worst relative difference of a step's loss {worst}")
         for a, b in zip(got, expected):
             self.assertAlmostEqual(a["learning_rate"], b["learning_rate"], places=9)
+        self.check_state(name, load_safetensors(run_dir / "model.safetensors"), torch.load(saved))
+
+    def check_state(self, name, got, expected):
+        """Weights, and what no loss of a training step tells about: batch norm's running statistics."""
+        self.assertEqual(set(got), set(expected))
+        for key, tensor in expected.items():
+            self.assertEqual(got[key].dtype, tensor.dtype, key)
+            worst = float((got[key].double() - tensor.double()).abs().max() / tensor.double().abs().max().clamp(min=1e-3))
+            self.assertLess(worst, 1e-4, f"{name}: {key}")
 
     def test_losses_equal_the_plain_pytorch_loop(self):
         runs = self.train_cases(*CASES)
