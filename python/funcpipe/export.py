@@ -36,7 +36,7 @@ def export(model, path, example_input, name=None):
 
     model: an nn.Sequential, an ordered dict or a list of layers (nn.Module). Each layer takes what
         the one before returns, as its only argument: a tensor or a tuple of tensors.
-    example_input: a tensor or tuple of tensors with the batch dimension first, at least 2 samples
+    example_input: a tensor or tuple of tensors with the batch dimension first
         to tell it apart; the values matter only to layers that have to be traced.
     name: of the model; by default its class name.
 
@@ -121,8 +121,10 @@ def _check_example(example):
     members = value if isinstance(value, tuple) else (value,)
     if not members or not all(isinstance(t, torch.Tensor) for t in members):
         raise ExportError("the example input must be a tensor or a tuple of tensors")
-    if any(t.dim() == 0 or t.shape[0] != members[0].shape[0] or t.shape[0] < 2 for t in members):
-        raise ExportError("the example input needs a batch dimension of at least 2 samples")
+    if any(t.dim() == 0 or t.shape[0] != members[0].shape[0] or t.shape[0] < 1 for t in members):
+        raise ExportError("the example input needs a batch dimension first, of at least 1 sample")
+    if members[0].shape[0] == 1:  # two, so that the batch dimension of outputs can be told
+        value = _map(lambda t: torch.cat([t, t]), value)
     return value
 
 
