@@ -69,9 +69,10 @@ void check_machine(Checks& checks) {
   utsname system{};
   ::uname(&system);
   checks.ok("system", fmt::format("{} {}", system.sysname, system.release));
-  checks.ok("cpu", fmt::format("{}, {} cores", proc_value("/proc/cpuinfo", "model name"),
+  checks.ok("CPU", fmt::format("{}, {} cores", proc_value("/proc/cpuinfo", "model name"),
                                std::thread::hardware_concurrency()));
-  checks.ok("memory", proc_value("/proc/meminfo", "MemAvailable") + " available");
+  const auto available_kib = std::atoll(proc_value("/proc/meminfo", "MemAvailable").c_str());
+  checks.ok("memory", fmt::format("{} MB available", available_kib / 1024));
 }
 
 void check_limits(Checks& checks) {

@@ -1,4 +1,5 @@
 #include <memory>
+#include <set>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -22,7 +23,7 @@ LocalHostConfig config_from(const HostOptions& options) {
   if (!options.config_path.empty())
     return LocalHostConfig::from_config(ConfigNode::from_file(options.config_path));
   LocalHostConfig config;
-  for (const int memory : options.memory_mb)
+  for (const int memory : std::set<int>(options.memory_mb.begin(), options.memory_mb.end()))
     config.functions.push_back({fmt::format("funcpipe-{}", memory), memory});
   config.command = {executable_path(), "worker"};
   config.port = static_cast<std::uint16_t>(options.port);
@@ -48,8 +49,11 @@ void add_host_command(CLI::App& app, CommandResult& result) {
       ->group("");
   command->add_option("--config", options->config_path,
                       "Configuration file (docs/local-platform.md)");
-  command->add_option("--memory", options->memory_mb,
-                      "Memory options in MB; each becomes a function funcpipe-<MB>");
+  const auto spec = local_spec();
+  command
+      ->add_option("--memory", options->memory_mb,
+                   "Memory options in MB; each becomes a function funcpipe-<MB>")
+      ->check(CLI::Range(spec.min_memory_mb, spec.max_memory_mb));
   command->add_option("--port", options->port, "Port to listen on (default: any free one, printed)")
       ->check(CLI::Range(0, 65535));
   command->callback([options, &result] { result.exit_code = host(*options); });

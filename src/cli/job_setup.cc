@@ -39,6 +39,18 @@ void check_inputs(const ModelManifest& model, const DatasetIndex& index) {
   }
 }
 
+void check_normalize(const ModelManifest& model, const DataSpec& data) {
+  const auto& shape = model.inputs.at(0).shape;
+  const auto channels = shape.empty() ? 1 : shape[0];
+  const auto values = static_cast<std::int64_t>(data.mean.size());
+  if (values <= 1 || values == channels) return;
+  fail(
+      ErrorCode::kInvalidArgument,
+      "normalize gives {} values, but the model '{}' takes {}: give one value, or {}, one for each "
+      "channel",
+      values, model.name, to_string(shape), channels);
+}
+
 void check_class_targets(const ModelManifest& model, const DatasetIndex& index) {
   if (index.classes == 0) {
     fail(ErrorCode::kInvalidArgument,
@@ -119,6 +131,15 @@ void check_replicas(const Plan& plan, const TrainingSpec& training) {
        plan.replicas, micro_batches, training.batch_size, training.micro_batch_size);
 }
 
+void check_concurrency(const Plan& plan, const LocalPlatformSpec& platform) {
+  const auto functions = std::int64_t{plan.replicas} * plan.stage_count();
+  if (functions <= platform.max_concurrency) return;
+  fail(
+      ErrorCode::kInvalidArgument,
+      "the plan's {} stages x {} replicas run as {} functions at a time, but max_concurrency is {}",
+      plan.stage_count(), plan.replicas, functions, platform.max_concurrency);
+}
+
 // What a stage keeps of a dataset: the inputs in the first stage, the targets in the last, as far
 // as its share of memory goes.
 std::uint64_t kept_data_bytes(const DatasetIndex& index, bool is_first, bool is_last,
@@ -176,9 +197,12 @@ auto at_section(const ConfigNode& document, std::string_view section, Check chec
 
 }  // namespace
 
+std::string url_of(const std::filesystem::path& folder) {
+  return "file://" + std::filesystem::absolute(folder).lexically_normal().string();
+}
+
 std::string absolute_url(const std::string& url) {
-  if (url.find(':') != std::string::npos) return url;
-  return "file://" + std::filesystem::absolute(url).lexically_normal().string();
+  return url.find(':') == std::string::npos ? url_of(url) : url;
 }
 
 PreparedJob prepare_job(const std::string& path, const std::vector<std::string>& overrides) {
@@ -189,8 +213,10 @@ PreparedJob prepare_job(const std::string& path, const std::vector<std::string>&
   auto plan =
       at_section(document, "plan", [&] { return resolve_plan(job.plan, model.layer_count()); });
   at_section(document, "plan", [&] { check_replicas(plan, job.training); });
+  at_section(document, "platform", [&] { check_concurrency(plan, job.platform.local); });
   DatasetIndex train, test;
   at_section(document, "data", [&] {
+    check_normalize(model.manifest(), job.data);
     train = open_data(job.data.train, "train", model.manifest(), job.training);
     if (!job.data.test.empty())
       test = open_data(job.data.test, "test", model.manifest(), job.training);

@@ -2,6 +2,7 @@
 // each other before anything starts or costs money.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,9 @@ struct PreparedJob {
 // needs, the dataset and the model that do not fit.
 PreparedJob prepare_job(const std::string& path, const std::vector<std::string>& overrides);
 
-// A store URL or path as another process may open it, whatever its working directory.
+// A folder, and a store's URL or path, as another process may open it, whatever its working
+// directory.
+std::string url_of(const std::filesystem::path& folder);
 std::string absolute_url(const std::string& url);
 
 }  // namespace funcpipe

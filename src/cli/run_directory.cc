@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 9> kFiles = {
 
 RunDirectory::RunDirectory(std::filesystem::path path, bool overwrite) : path_(std::move(path)) {
   std::error_code error;
-  std::filesystem::create_directories(path_, error);
+  is_new_ = std::filesystem::create_directories(path_, error);
   if (error)
     throw error_from_errno(error.value(),
                            fmt::format("cannot make the run directory {}", path_.string()));
@@ -39,6 +39,13 @@ RunDirectory::RunDirectory(std::filesystem::path path, bool overwrite) : path_(s
 }
 
 RunDirectory::~RunDirectory() = default;
+
+void RunDirectory::discard() {
+  metrics_.reset();
+  std::error_code ignored;
+  for (const auto name : kFiles) std::filesystem::remove_all(file(name), ignored);
+  if (is_new_) std::filesystem::remove(path_, ignored);
+}
 
 void RunDirectory::add(const StepSummary& summary) {
   add_line({{"step", summary.step},

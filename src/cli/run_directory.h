@@ -23,6 +23,10 @@ class RunDirectory {
   RunDirectory(std::filesystem::path path, bool overwrite);
   ~RunDirectory();
 
+  // Removes what was written for a run that could not start, and the folder unless it was there
+  // before or holds something else.
+  void discard();
+
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path file(std::string_view name) const { return path_ / name; }
 
@@ -37,6 +41,7 @@ class RunDirectory {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   std::filesystem::path path_;
+  bool is_new_;
   std::unique_ptr<std::FILE, Close> metrics_;
 };
 

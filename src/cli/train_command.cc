@@ -92,7 +92,7 @@ class TrainRun {
       : prepared_(std::move(prepared)),
         directory_(directory),
         id_(run_id(prepared_.job.name)),
-        store_url_(prepared_.job.store.empty() ? absolute_url(directory.file("store").string())
+        store_url_(prepared_.job.store.empty() ? url_of(directory.file("store"))
                                                : prepared_.job.store),
         own_store_(prepared_.job.store.empty() ? directory.file("store") : std::filesystem::path()),
         store_(open_store(store_url_), store_usage_),
@@ -261,15 +261,24 @@ std::filesystem::path default_run_dir(const std::string& name) {
          fmt::format("{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now));
 }
 
+std::unique_ptr<TrainRun> start(PreparedJob prepared, RunDirectory& directory) {
+  try {
+    return std::make_unique<TrainRun>(std::move(prepared), directory);
+  } catch (const Error&) {
+    directory.discard();
+    throw;
+  }
+}
+
 int train(const TrainOptions& options) {
   const InterruptGuard interrupt;
   auto prepared = prepare_job(options.job_path, options.overrides);
   const auto path = options.run_dir.empty() ? default_run_dir(prepared.job.name)
                                             : std::filesystem::path(options.run_dir);
   RunDirectory directory(path, options.overwrite);
-  TrainRun run(std::move(prepared), directory);
+  const auto run = start(std::move(prepared), directory);
   try {
-    run.run(interrupt.token());
+    run->run(interrupt.token());
   } catch (const Error& error) {
     if (!interrupt.interrupted()) throw;
     fmt::print(stderr,

@@ -9,6 +9,7 @@
 #include "base/config.h"
 #include "nn/module_blueprint.h"
 #include "nn/module_builder.h"
+#include "nn/torch_bridge.h"
 
 namespace funcpipe {
 namespace {
@@ -234,7 +235,11 @@ ModelArchive build_builtin_model(std::string_view name, const nlohmann::json& op
   const auto given = options.is_null() ? nlohmann::json::object() : options;
   Options merged(merge_options(model.facts.options, given, where), where);
   auto chain = model.build(merged);
-  return nn::build_model(model.facts.name, std::move(chain.input), chain.layers, seed);
+  try {
+    return nn::build_model(model.facts.name, std::move(chain.input), chain.layers, seed);
+  } catch (...) {
+    nn::rethrow_as_error(where);
+  }
 }
 
 }  // namespace funcpipe
