@@ -1,10 +1,10 @@
 // Which samples a step trains on, and who computes them: the data order of a job as a pure function
 // of its seed.
 //
-//   epoch e   ->  a permutation of the dataset             (EpochOrder)
-//   step s    ->  the next batch_size samples of its epoch; the last step of an epoch may be short
-//   (StepSequence) mini-batch -> micro-batches of micro_batch_size; the last one may be short
-//   (split_mini_batch) replica r ->  a contiguous run of the micro-batches (share_of)
+//   epoch e     ->  a permutation of the dataset                            epoch_order
+//   step s      ->  the next batch_size samples of its epoch, or the rest   StepSequence
+//   mini-batch  ->  micro-batches of micro_batch_size, or the rest          split_mini_batch
+//   replica r   ->  a contiguous run of the micro-batches                   share_of
 //
 // Every sample weighs the same: a micro-batch of c samples contributes c / (samples of the
 // mini-batch) of the loss.

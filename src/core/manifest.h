@@ -1,7 +1,7 @@
 // manifest.json of a model archive: the chain of layers as everyone but libtorch needs to know it.
 //
 // A model archive is a folder (or zip) with manifest.json and one TorchScript file per layer;
-// docs/formats.md has the schema.
+// docs/models.md has the schema.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 
 namespace funcpipe {
 
-// How replicas of a stage sum their gradients (PAPER.md and docs/concepts.md).
+// How replicas of a stage sum their gradients (docs/concepts.md).
 enum class AllReduceAlgorithm { kThreePhase, kPipelined };
 std::string_view to_string(AllReduceAlgorithm algorithm);  // "three-phase", "pipelined"
 AllReduceAlgorithm all_reduce_algorithm_from_config(const ConfigNode& node);

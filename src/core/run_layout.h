@@ -1,14 +1,13 @@
 // Where the objects of a run lie in its store; every key of a run begins with its prefix.
 //
-//   <run>/model/manifest.json, <run>/model/<layer file>    the model, one object a layer
-//   <run>/m/<step>..., <run>/e/<step>...                   messages (collective/mailbox.h),
-//   short-lived <run>/metrics/<replica>/<first step>                   a batch of step records of
-//   one last-stage worker <run>/evaluation/<replica>/<step>                      evaluation sums of
-//   one last-stage worker after that step <run>/checkpoint/<stage>.<replica>/<step> state of a
-//   worker before that step <run>/result/<stage>                                   final weights of
-//   a stage (safetensors) <run>/trace/<stage>.<replica>/<attempt>                events of one
-//   attempt <run>/stop                                             exists once the run is to end
-//   early
+//   <run>/model/manifest.json, .../<layer file>    the model, one object a layer
+//   <run>/m/<step>..., <run>/e/<step>...           messages (collective/mailbox.h), short-lived
+//   <run>/metrics/<replica>/<first step>           step records of one last-stage worker
+//   <run>/evaluation/<replica>/<step>              its sums over its share of the test set
+//   <run>/checkpoint/<stage>.<replica>/<step>      state of a worker before that step
+//   <run>/result/<stage>                           final weights of a stage (safetensors)
+//   <run>/trace/<stage>.<replica>/<attempt>        events of one attempt
+//   <run>/stop                                     exists once the run is to end early
 #pragma once
 
 #include <cstdint>

@@ -2,12 +2,13 @@
 // into n splits; rank j reduces split j, always summing the parts in rank order, so that every
 // algorithm gives the same bits.
 //
-//   three-phase (LambdaML)                      pipelined (FuncPipe, PAPER.md "Scatter-reduce over
-//   storage") up    [splits 1..n-1][         ][m][    ]   up    [split +1][split +2]...      [m]
-//   down  [             ][parts    ][ ][m..m]   down  [part  -1][part  -2]...         [m -1][m
-//   -2]...
-//         (3 - 2/n) s/w + 4 lat                       2 s/w + (2 + n) lat              (m: a
-//         reduced split)
+//   three-phase (LambdaML): (3 - 2/n) s/w + 4 lat      m: a reduced split
+//     up    [splits 1..n-1][              ][m][      ]
+//     down  [              ][parts 1..n-1 ]   [m ... m]
+//
+//   pipelined (FuncPipe, Liu et al. 2023): 2 s/w + (2 + n) lat
+//     up    [split +1][split +2] ...          [m]
+//     down  [part  -1][part  -2] ...             [m -1][m -2] ...
 #pragma once
 
 #include "schedule/task.h"

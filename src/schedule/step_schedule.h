@@ -1,11 +1,11 @@
 // The task lists of one worker: a training step in GPipe order, and a forward-only evaluation.
 //
-//   stage 0   F0 F1 F2 F3 .  .  .  .  .  .  B3 B2 B1 B0 S U      F, B: forward, backward of a
-//   micro-batch stage 1   .  F0 F1 F2 F3 .  .  .  B3 B2 B1 B0 S  U           S: synchronise with
-//   the other replicas of the stage stage 2   .  .  F0 F1 F2 F3 B3 B2 B1 B0 S  U                 U:
-//   update
+//   stage 0   F0 F1 F2 F3 .  .  .  .  .  .  B3 B2 B1 B0 S U
+//   stage 1   .  F0 F1 F2 F3 .  .  .  B3 B2 B1 B0 S  U
+//   stage 2   .  .  F0 F1 F2 F3 B3 B2 B1 B0 S  U
 //
-// Source: PAPER.md, "Micro-batch schedule"; the all-reduce orders are in all_reduce_schedule.h.
+//   F, B: forward, backward of a micro-batch; S: synchronise with the other replicas of the stage;
+//   U: update. Source: Liu et al., FuncPipe (SIGMETRICS 2023). S is in all_reduce_schedule.h.
 #pragma once
 
 #include <vector>
