@@ -148,11 +148,11 @@ class TrainingTest(WorkspaceTest):
 
     def test_a_run_longer_than_the_time_limit_goes_on_in_new_functions(self):
         job = self.shaped_job("resnet", "adam", "2x2")
-        job["training"]["steps"] = 50
+        job["training"]["steps"] = 30
         short = {**job, "platform": {**job["platform"], "time_limit": "8 s", "latency": "25 ms"}}
         runs = self.train_all({"whole": job, "parts": short})
         self.assertEqual(self.weights(runs["whole"]), self.weights(runs["parts"]))
-        self.assertEqual([line["step"] for line in steps_of(runs["parts"])], list(range(50)))
+        self.assertEqual([line["step"] for line in steps_of(runs["parts"])], list(range(30)))
         cost = json.loads((runs["parts"] / "cost.json").read_text())
         for worker in cost["workers"]:
             self.assertGreater(worker["invocations"], 1, worker)
@@ -160,7 +160,7 @@ class TrainingTest(WorkspaceTest):
 
     def test_time_dilation_slows_the_run_and_not_its_figures(self):
         job = self.shaped_job("mlp", "adam", "2x1")
-        job["training"]["steps"] = 40
+        job["training"]["steps"] = 20
         dilated = {**job, "platform": {**job["platform"], "latency": "20 ms", "time_dilation": 2}}
         plain_dir = self.train("plain", job)
         begin = time.monotonic()

@@ -38,10 +38,12 @@ struct LossSums {
 // (the compute lane).
 //
 // A training step:
-//   begin_step();
-//   for its micro-batches in order:          forward / forward_loss      (keeps what backward
-//   needs) for its micro-batches in reverse order:  backward [with replicas: all-reduce (sum) of
-//   synchronised_values(own samples / batch_samples) in place] apply(...)
+//   begin_step()
+//   for its micro-batches in order:           forward or forward_loss, keeping what backward needs
+//   for its micro-batches in reverse order:   backward
+//   with replicas:                            synchronised_values(own samples / batch_samples),
+//                                             summed in place over the replicas
+//   apply(...)
 // Bundles passed in are consumed (their owner is released when no longer needed); bundles returned
 // own their bytes. Throws Error(kInvalidArgument) naming the layer when shapes do not fit or a
 // target is out of range.
