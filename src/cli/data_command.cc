@@ -61,8 +61,10 @@ void add_import_options(CLI::App* command, const std::shared_ptr<DataOptions>& o
       ->add_option("-o,--output", options->output, "Store (folder or URL) to write the dataset to")
       ->required();
   command->add_option("--shard-size", options->shard_size, "Bytes a shard, e.g. '4 MiB'");
-  command->add_option("--classes", options->classes,
-                      "Number of classes; labels must be below (default: largest label + 1)");
+  command
+      ->add_option("--classes", options->classes,
+                   "Number of classes; labels must be below (default: largest label + 1)")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--replace", options->replace,
                     "Replace a different dataset that is there already");
 }

@@ -184,6 +184,13 @@ void check_memory(const PreparedJob& prepared) {
   }
 }
 
+void check_store(const std::string& url) {
+  if (url != "memory:") return;
+  fail(ErrorCode::kInvalidArgument,
+       "'{}' is within one process, and every function is a process of its own: give a folder",
+       url);
+}
+
 // Runs a check of one section of the job; what it finds is told with the section's line.
 template <typename Check>
 auto at_section(const ConfigNode& document, std::string_view section, Check check) {
@@ -223,6 +230,7 @@ PreparedJob prepare_job(const std::string& path, const std::vector<std::string>&
   });
   job.data.train = absolute_url(job.data.train);
   if (!job.data.test.empty()) job.data.test = absolute_url(job.data.test);
+  at_section(document, "store", [&] { check_store(job.store); });
   if (!job.store.empty()) job.store = absolute_url(job.store);
   PreparedJob prepared{std::move(job),   document.to_yaml(), std::move(model),
                        std::move(train), std::move(test),    std::move(plan)};

@@ -131,6 +131,7 @@ void write_model_archive(const ModelArchive& archive, const fs::path& folder) {
   }
   const auto target = fs::absolute(folder).lexically_normal();
   const fs::path fresh = fmt::format("{}.{}.tmp", target.string(), ::getpid());
+  std::error_code ignored;  // of removing what may not be there
   try {
     for (int i = 0; i < archive.layer_count(); ++i) {
       const auto& file = archive.manifest().layers[static_cast<std::size_t>(i)].file;
@@ -139,10 +140,10 @@ void write_model_archive(const ModelArchive& archive, const fs::path& folder) {
     write_file(fresh / kManifestFile, archive.manifest().to_json().dump(1) + "\n");
     replace_folder(fresh, target);
   } catch (const fs::filesystem_error& error) {
-    fs::remove_all(fresh);
+    fs::remove_all(fresh, ignored);
     throw error_from_errno(error.code().value(), fmt::format("cannot write '{}'", target.string()));
   } catch (...) {
-    fs::remove_all(fresh);
+    fs::remove_all(fresh, ignored);
     throw;
   }
 }

@@ -24,9 +24,9 @@ bool is_aligned(const void* data, std::size_t element_size) {
 // The line of a libtorch message that says what is wrong: without C++ backtrace, and without the
 // TorchScript traceback, whose last line starts with the original error.
 std::string essence(std::string_view message) {
-  constexpr std::string_view kMarker = "RuntimeError: ";
-  if (const auto marker = message.rfind(kMarker); marker != std::string_view::npos) {
-    message.remove_prefix(marker + kMarker.size());
+  for (const std::string_view marker : {"RuntimeError: ", "DefaultCPUAllocator: "}) {
+    const auto at = message.rfind(marker);
+    if (at != std::string_view::npos) message.remove_prefix(at + marker.size());
   }
   const auto begin = message.find_first_not_of(" \n");
   if (begin == std::string_view::npos) return "unknown error";
