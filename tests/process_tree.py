@@ -56,7 +56,9 @@ def is_alive(process):
 
 
 def cgroups_of(host_pid):
-    return [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/funcpipe-{host_pid}*") if path.is_dir()]
+    """In all hierarchies; os.walk passes over what vanishes meanwhile."""
+    name = f"funcpipe-{host_pid}"
+    return [os.path.join(path, name) for path, folders, _ in os.walk("/sys/fs/cgroup") if name in folders]
 
 
 def listening_ports(pid):
