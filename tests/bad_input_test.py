@@ -199,6 +199,18 @@ class ModelTest(BadInputTest):
         self.reject_assignments(("model={builtin: gpt9}", "gpt9", "mlp, lenet"))
         self.check_fails(["model", "inspect", "gpt9"], "gpt9", "lenet")
 
+    def test_model_that_no_machine_can_hold(self):
+        self.reject_assignments(
+            ("model.options.hidden=[1000000000000000]", "'mlp': can't allocate memory"),
+            ("model.options.hidden=[9223372036854775807]", "'mlp'", "overflow"),
+        )
+
+    def test_archive_that_cannot_be_written(self):
+        file = self.work / "no-folder"
+        file.write_text("a regular file\n")
+        self.check_fails(["model", "write", "mlp", "-o", file / "below"], re.escape(str(file)), "Not a directory")
+        self.check_fails(["model", "write", "mlp", "-o", self.work / "train"], "is not a model archive: it is left as it is")
+
     def test_missing_layer_file(self):
         folder = self.archive()
         (folder / "layer_001.pt").unlink()

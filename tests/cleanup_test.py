@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 import harness
 from harness import WorkspaceTest, steps_of, write_job
@@ -131,7 +132,8 @@ class CleanupTest(RunTest):
 
 class ProgressTest(RunTest):
     def test_plain_lines(self):
-        with self.start(self.job(MLP, {"steps": 30})) as run:
+        self.run_dir = Path("relative: 100 %41")  # neither a URL nor escaped
+        with self.start(self.job(MLP, {"steps": 30}), cwd=self.work) as run:
             self.assertEqual(run.wait(30), 0, run.stderr())
             text, output = run.stderr(), run.stdout()
         self.assertNotIn("\r", text)
