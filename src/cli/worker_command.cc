@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -83,8 +84,9 @@ void keep_freed_memory() {
   const auto stores = WorkerStores::from_environment(clock);
   while (true) {
     const auto event = runtime.next();
+    std::optional<std::string> answer;
     try {
-      runtime.respond(event.request_id, handle(event, *stores, clock, memory_mb, threads));
+      answer = handle(event, *stores, clock, memory_mb, threads);
     } catch (const Error& error) {
       runtime.report_error(event.request_id, to_string(error.code()), error.what());
     } catch (const std::bad_alloc&) {
@@ -93,6 +95,7 @@ void keep_freed_memory() {
     } catch (const std::exception& error) {
       runtime.report_error(event.request_id, to_string(ErrorCode::kInternal), error.what());
     }
+    if (answer) runtime.respond(event.request_id, *std::move(answer));
   }
 }
 
