@@ -51,6 +51,7 @@ bench: deps  ## build and run the benchmarks
 	@$(call configure,release); cmake -DFUNCPIPE_BUILD_BENCH=ON build/release >/dev/null
 	@$(call build,release)
 	@for bench in build/release/bench/*_bench; do echo "== $$bench"; "$$bench"; done
+	@PYTHONPATH=python /usr/bin/python3 bench/overhead.py $(funcpipe)
 
 .PHONY: asan
 asan: deps  ## run all tests under the address and undefined-behaviour sanitizers

@@ -1,5 +1,6 @@
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <set>
@@ -56,6 +57,9 @@ LocalHostConfig host_config(const LocalPlatformSpec& local, const Plan& plan,
   for (const int memory_mb : options)
     config.functions.push_back({function_name(memory_mb), memory_mb});
   config.command = {executable_path(), "worker"};
+  // The user's choice of BLAS kernels goes before the host's.
+  if (const char* coretype = std::getenv("OPENBLAS_CORETYPE"))
+    config.environment.push_back(fmt::format("OPENBLAS_CORETYPE={}", coretype));
   config.time_limit = local.time_limit;
   config.max_concurrency = local.max_concurrency;
   config.memory_limit = local.memory_limit;
