@@ -44,30 +44,45 @@ int line_of(const YAML::Mark& mark) { return mark.line + 1; }
 
 // Deeper documents are mistakes, or aliases that contain themselves.
 constexpr int kMaxDepth = 64;
+// A few lines of aliases of aliases can stand for more values than a machine has memory.
+constexpr std::int64_t kMaxNodes = 2'000'000;
 
-void check_structure(const YAML::Node& node, const std::string& name, int depth = 0) {
-  if (depth > kMaxDepth) {
-    fail(ErrorCode::kInvalidArgument, "{}:{}: nested more than {} deep", name, line_of(node.Mark()),
-         kMaxDepth);
-  }
-  if (node.IsSequence()) {
-    for (const auto& item : node) check_structure(item, name, depth + 1);
-  }
-  if (!node.IsMap()) return;
-  std::set<std::string> seen;
-  for (const auto& entry : node) {
-    const auto& key = entry.first;
-    const int line = line_of(key.Mark());
-    if (!key.IsScalar()) {
-      fail(ErrorCode::kInvalidArgument, "{}:{}: {} stands where a key must be", name, line,
-           shown(key));
+// Walks over a document as its readers will, aliases followed.
+class StructureCheck {
+ public:
+  explicit StructureCheck(const std::string& name) : name_(name) {}
+
+  void visit(const YAML::Node& node, int depth = 0) {
+    if (depth > kMaxDepth) reject(node, fmt::format("nested more than {} deep", kMaxDepth));
+    if (++visited_ > kMaxNodes) {
+      reject(node, fmt::format("its aliases expand to more than {} values", kMaxNodes));
     }
-    if (!seen.insert(key.Scalar()).second) {
-      fail(ErrorCode::kInvalidArgument, "{}:{}: key '{}' stands twice", name, line, key.Scalar());
+    if (node.IsSequence()) {
+      for (const auto& item : node) visit(item, depth + 1);
     }
-    check_structure(entry.second, name, depth + 1);
+    if (node.IsMap()) visit_map(node, depth);
   }
-}
+
+ private:
+  void visit_map(const YAML::Node& node, int depth) {
+    std::set<std::string> seen;
+    for (const auto& entry : node) {
+      const auto& key = entry.first;
+      if (!key.IsScalar()) reject(key, fmt::format("{} stands where a key must be", shown(key)));
+      if (!seen.insert(key.Scalar()).second) {
+        reject(key, fmt::format("key '{}' stands twice", key.Scalar()));
+      }
+      visit(entry.second, depth + 1);
+    }
+  }
+
+  [[noreturn]] void reject(const YAML::Node& node, const std::string& what) const {
+    fail(ErrorCode::kInvalidArgument, "{}:{}: {}", name_, line_of(node.Mark()), what);
+  }
+
+  const std::string& name_;
+  std::int64_t visited_ = 0;
+};
 
 YAML::Node parse(std::string_view text, const std::string& name) {
   try {
@@ -77,7 +92,7 @@ YAML::Node parse(std::string_view text, const std::string& name) {
       fail(ErrorCode::kInvalidArgument, "{}:{}: a second document; only one is read", name,
            line_of(documents[1].Mark()));
     }
-    check_structure(documents[0], name);
+    StructureCheck(name).visit(documents[0]);
     return documents[0];
   } catch (const YAML::Exception& error) {
     fail(ErrorCode::kInvalidArgument, "{}:{}: not valid YAML: {}", name, line_of(error.mark),

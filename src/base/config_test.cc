@@ -138,6 +138,9 @@ TEST(ConfigTest, BrokenDocuments) {
   EXPECT_EQ(message("[a, b]: 1\n"), "c.yaml:1: a list stands where a key must be");
   EXPECT_EQ(message("a: 1\n---\nb: 1\n"), "c.yaml:3: a second document; only one is read");
   EXPECT_THAT(message("a: &x [*x]\n"), HasSubstr("nested more than"));
+  std::string bomb = "a0: &a0 [1]\n";
+  for (int i = 1; i < 30; ++i) bomb += fmt::format("a{0}: &a{0} [*a{1}, *a{1}]\n", i, i - 1);
+  EXPECT_THAT(message(bomb), HasSubstr("aliases expand"));
   EXPECT_THAT(message(std::string(5000, '[')), HasSubstr("c.yaml:1: not valid YAML"));
 }
 
