@@ -22,7 +22,8 @@ using Kind = OptimizerSpec::Kind;
 class Python : public testing::Test {
  protected:
   void SetUp() override {
-    if (!has_torch_in_python()) GTEST_SKIP() << "/usr/bin/python3 has no torch";
+    ASSERT_TRUE(has_torch_in_python())
+        << "/usr/bin/python3 has no torch: scripts/deps.sh installs it";
   }
   const std::filesystem::path& path() const { return folder_.path(); }
   // Runs `code` after "import torch, funcpipe"; its output, which is empty when all is well.
