@@ -118,12 +118,8 @@ Plan resolve_plan(const PlanSpec& spec, int layers) {
   return plan;
 }
 
-std::int64_t micro_batch_count(const TrainingSpec& training) {
-  return (training.batch_size + training.micro_batch_size - 1) / training.micro_batch_size;
-}
-
 void check_replicas(const Plan& plan, const TrainingSpec& training) {
-  const auto micro_batches = micro_batch_count(training);
+  const auto micro_batches = count_micro_batches(training.batch_size, training.micro_batch_size);
   if (plan.replicas <= micro_batches) return;
   fail(ErrorCode::kInvalidArgument,
        "{} replicas do not fit a mini-batch of {} micro-batches ({} samples in "
@@ -154,7 +150,7 @@ void check_stage_memory(const PreparedJob& prepared, std::size_t index) {
   const auto& plan = prepared.plan;
   const auto& stage = plan.stages[index];
   const auto& training = prepared.job.training;
-  const auto micro_batches = micro_batch_count(training);
+  const auto micro_batches = count_micro_batches(training.batch_size, training.micro_batch_size);
   const auto estimate = estimate_stage_memory(
       prepared.model.manifest(),
       {stage.first_layer, stage.last_layer, training.micro_batch_size,

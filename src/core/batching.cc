@@ -28,6 +28,10 @@ bool StepSequence::ends_epoch(std::int64_t index) const {
   return (index + 1) % steps_per_epoch_ == 0;
 }
 
+std::int64_t count_micro_batches(std::int64_t samples, std::int64_t micro_batch_size) {
+  return (samples + micro_batch_size - 1) / micro_batch_size;
+}
+
 std::vector<MicroBatch> split_mini_batch(std::int64_t samples, std::int64_t micro_batch_size) {
   std::vector<MicroBatch> result;
   for (std::int64_t first = 0; first < samples; first += micro_batch_size) {

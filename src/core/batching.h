@@ -47,6 +47,7 @@ class StepSequence {
   std::int64_t samples_, batch_size_, steps_per_epoch_, steps_;
 };
 
+std::int64_t count_micro_batches(std::int64_t samples, std::int64_t micro_batch_size);
 std::vector<MicroBatch> split_mini_batch(std::int64_t samples, std::int64_t micro_batch_size);
 // Replica r of d computes the micro-batches [r m / d, (r + 1) m / d) of m.
 std::vector<MicroBatch> share_of(const std::vector<MicroBatch>& all, int replica, int replicas);

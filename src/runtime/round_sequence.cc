@@ -43,9 +43,8 @@ Round RoundSequence::training_round() const {
 // A replica's part of a mini-batch is in memory during training, with all that backward needs: as
 // many samples without that fit in evaluation, and fewer, larger messages travel.
 Round RoundSequence::evaluation_round() const {
-  const auto micro_batches =
-      split_mini_batch(training_.batch_size, training_.micro_batch_size).size();
-  const auto own = std::max<std::int64_t>(1, static_cast<std::int64_t>(micro_batches) / replicas_);
+  const auto micro_batches = count_micro_batches(training_.batch_size, training_.micro_batch_size);
+  const auto own = std::max<std::int64_t>(1, micro_batches / replicas_);
   Round round;
   round.training = false;
   round.step.index = next_step_;
