@@ -19,9 +19,12 @@ ALLOWED = {
     "data": "base core store",
     "schedule": "base core",
     "collective": "base core store schedule",
+    "planner": "base core",
+    "sim": "base core schedule",
     "platform": "base core net",
     "runtime": "base core store data schedule collective",
     "nn": "base core data runtime",
+    "profile": "base core store platform nn",
     "coordinator": "base core store data platform",
     "report": "base core",
 }

@@ -9,7 +9,7 @@ packages=(
   libtorch-dev python3-torch python3-numpy libopenblas0-openmp
   libcurl4-openssl-dev libssl-dev libboost-dev
   nlohmann-json3-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libfmt-dev
-  zlib1g-dev libarchive-dev libxxhash-dev
+  zlib1g-dev libarchive-dev libxxhash-dev coinor-libcbc-dev libeigen3-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   clang-format clang-tidy awscli ca-certificates
 )
