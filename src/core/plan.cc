@@ -93,6 +93,7 @@ Plan Plan::from_config(const ConfigNode& node) {
   plan.replicas = reader.required<int>("replicas");
   if (plan.replicas < 1) reader.reject("replicas", "must be at least 1");
   plan.all_reduce = all_reduce_algorithm_from_config(reader.required_node("all_reduce"));
+  reader.optional_node("made_by");  // how the planner came to it: for people
   reader.finish();
   return plan;
 }
