@@ -204,11 +204,29 @@ std::vector<int> read_memory(const ConfigNode& node, int stages) {
   return memory;
 }
 
+PlanSpec read_automatic_plan(ConfigReader& reader) {
+  for (const auto* key : {"cuts", "stages"}) {
+    if (reader.has(key))
+      reader.reject(
+          key, "is for the planner to choose, because 'objective' is given; drop one of the two");
+  }
+  PlanSpec plan;
+  plan.automatic = AutoPlanSpec::from_reader(reader);
+  if (const auto all_reduce = reader.optional_node("all_reduce")) {
+    plan.all_reduce = all_reduce_algorithm_from_config(*all_reduce);
+  }
+  reader.finish();
+  return plan;
+}
+
 PlanSpec read_plan(const ConfigNode& node) {
   PlanSpec plan;
   if (node.is_scalar()) {
     const auto text = node.as<std::string>();
-    if (text == "auto") return plan;
+    if (text == "auto") {
+      plan.automatic.emplace();
+      return plan;
+    }
     if (text.find_first_of("./") == std::string::npos) {
       node.reject(fmt::format(
           "expected auto, the path of a plan file (as plan.json) or a map of keys, got '{}'",
@@ -218,6 +236,7 @@ PlanSpec read_plan(const ConfigNode& node) {
     return plan;
   }
   ConfigReader reader(node);
+  if (reader.has("objective")) return read_automatic_plan(reader);
   if (reader.has("stages")) plan.stage_count = read_required_count(reader, "stages");
   if (const auto cuts = reader.optional_node("cuts")) {
     if (plan.stage_count) cuts->reject("give either 'stages' (an even split) or 'cuts'");

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config.h"
+#include "core/auto_plan.h"
 #include "core/learning_rate.h"
 #include "core/plan.h"
 
@@ -61,8 +62,9 @@ struct TrainingSpec {
 };
 
 struct PlanSpec {
-  std::string file;                // a plan written by `funcpipe plan`, or empty
-  std::optional<int> stage_count;  // even split; absent with `cuts` absent: one stage
+  std::string file;                       // a plan written by `funcpipe plan`, or empty
+  std::optional<AutoPlanSpec> automatic;  // left to the planner; then only all_reduce counts beside
+  std::optional<int> stage_count;         // even split; absent with `cuts` absent: one stage
   std::vector<int> cuts;
   std::vector<int> memory_mb = {1769};
   int replicas = 1;

@@ -71,6 +71,10 @@ TEST(JobDocsTest, EveryKeyIsDocumented) {
               "full");
     collect_keys(job.to_json(), keys);
   }
+  AutoPlanSpec wishes{PlanObjective::kWeighted, 1, 1, 1, 1, 1, {1}, {1}, "p"};
+  wishes.merge = 1;
+  wishes.time_limit_seconds = 1;
+  collect_keys(wishes.to_json(), keys);
   EXPECT_GE(keys.size(), 45U);
   const auto text = read_text_file(kSource / "docs" / "job.md");
   for (const auto& key : keys) {

@@ -53,6 +53,11 @@ nlohmann::json training_to_json(const TrainingSpec& training) {
 
 nlohmann::json plan_to_json(const PlanSpec& plan) {
   if (!plan.file.empty()) return plan.file;
+  if (plan.automatic) {
+    auto json = plan.automatic->to_json();
+    json["all_reduce"] = std::string(to_string(plan.all_reduce));
+    return json;
+  }
   nlohmann::json json = {{"memory_mb", plan.memory_mb},
                          {"replicas", plan.replicas},
                          {"all_reduce", std::string(to_string(plan.all_reduce))}};

@@ -55,7 +55,44 @@ TEST(JobTest, Defaults) {
   EXPECT_EQ(job.training.optimizer.learning_rate, 0.01);
   EXPECT_EQ(job.plan, PlanSpec());
   EXPECT_EQ(job.platform, PlatformSection());
-  EXPECT_EQ(JobText{.rest = "plan: auto\nplatform: local"}.parse(), job);
+  EXPECT_EQ(JobText{.rest = "platform: local"}.parse(), job);
+}
+
+TEST(JobTest, PlansLeftToThePlanner) {
+  EXPECT_EQ(JobText{.rest = "plan: auto"}.parse().plan.automatic, AutoPlanSpec());
+  const auto plan = JobText{.rest =
+                                "plan: {objective: weighted, alpha: '1,65536', max_time: 2 s, "
+                                "max_cost: 0.01, max_functions: 8, memory_mb: [1024, 2048], "
+                                "replicas: 2, profile: p.json, performance_model: paper, "
+                                "solver: milp, merge: 12, time_limit: 1 min}"}
+                        .parse()
+                        .plan.automatic.value();
+  EXPECT_EQ(plan.describe(),
+            "weighted 1,65536 within 2.00 s an iteration and $0.01 an iteration and 8 functions");
+  EXPECT_EQ(plan.memory_mb, (std::vector<int>{1024, 2048}));
+  EXPECT_EQ(plan.replicas, (std::vector<int>{2}));
+  EXPECT_EQ(plan.solver, PlanSolver::kMilp);
+  EXPECT_EQ(plan.time_limit_seconds, 60);
+}
+
+TEST(JobTest, BadPlansLeftToThePlanner) {
+  const auto error = [](const std::string& text) {
+    return error_in_plan("{objective: cheapest, " + text + "}");
+  };
+  EXPECT_THAT(error_in_plan("{objective: cheap}"), HasSubstr("recommended, cheapest, fastest"));
+  EXPECT_THAT(error_in_plan("{objective: weighted}"), HasSubstr("alpha"));
+  EXPECT_THAT(error_in_plan("{objective: weighted, alpha: '1'}"), HasSubstr("'1,65536'"));
+  EXPECT_THAT(error_in_plan("{objective: weighted, alpha: '-1,2'}"), HasSubstr("'1,65536'"));
+  EXPECT_THAT(error_in_plan("{objective: weighted, alpha: '0,0'}"), HasSubstr("above 0"));
+  EXPECT_THAT(error("alpha: '1,2'"), HasSubstr("weighted"));
+  EXPECT_THAT(error("cuts: [3]"), HasSubstr("for the planner to choose"));
+  EXPECT_THAT(error("max_time: 0"), HasSubstr("plan.max_time: must be above 0"));
+  EXPECT_THAT(error("max_time: 2"), HasSubstr("'40 ms'"));
+  EXPECT_THAT(error("max_cost: -1"), HasSubstr("above 0"));
+  EXPECT_THAT(error("max_functions: 0"), HasSubstr("at least 1"));
+  EXPECT_THAT(error("solver: gurobi"), HasSubstr("exact, milp, tpdmp, bayes"));
+  EXPECT_THAT(error("performance_model: best"), HasSubstr("paper, full"));
+  EXPECT_THAT(error("max_tim: 2 s"), HasSubstr("max_time"));
 }
 
 TEST(JobTest, DefaultsThatDependOnTheOptimizer) {
@@ -291,6 +328,11 @@ class RandomJob {
       plan.file = "plan.json";
       return plan;
     }
+    plan.all_reduce = static_cast<AllReduceAlgorithm>(count(0, 1));
+    if (count(0, 3) == 0) {
+      plan.automatic = wishes();
+      return plan;
+    }
     int stages = count(1, 5);
     if (maybe()) {
       plan.stage_count = stages;
@@ -303,8 +345,27 @@ class RandomJob {
     const auto micro_batches =
         (training.batch_size + training.micro_batch_size - 1) / training.micro_batch_size;
     plan.replicas = count(1, static_cast<int>(micro_batches));
-    plan.all_reduce = static_cast<AllReduceAlgorithm>(count(0, 1));
     return plan;
+  }
+
+  AutoPlanSpec wishes() {
+    AutoPlanSpec wishes;
+    wishes.objective = static_cast<PlanObjective>(count(0, 3));
+    if (wishes.objective == PlanObjective::kWeighted) {
+      wishes.usd_weight = rng_.uniform();
+      wishes.seconds_weight = count(0, 1 << 20);
+    }
+    if (maybe()) wishes.max_seconds = to_seconds(duration()) + 1;
+    if (maybe()) wishes.max_usd = rng_.uniform() + 1e-9;
+    if (maybe()) wishes.max_functions = count(1, 100);
+    if (maybe()) wishes.memory_mb = {count(128, 1024), count(1025, 10'240)};
+    if (maybe()) wishes.replicas = {count(1, 8)};
+    if (maybe()) wishes.profile = "profile.json";
+    if (maybe()) wishes.performance_model = "paper";
+    wishes.solver = static_cast<PlanSolver>(count(0, 3));
+    if (maybe()) wishes.merge = count(1, 40);
+    if (maybe()) wishes.time_limit_seconds = to_seconds(duration()) + 1;
+    return wishes;
   }
 
   LocalPlatformSpec local() {
