@@ -10,6 +10,7 @@ namespace {
 
 constexpr auto kUplink = static_cast<std::size_t>(Lane::kUplink);
 constexpr auto kDownlink = static_cast<std::size_t>(Lane::kDownlink);
+constexpr SimTime kStepRecordInterval = std::chrono::milliseconds(500);
 
 std::size_t count_records(const std::vector<const Program*>& programs) {
   std::size_t records = 0;
@@ -115,13 +116,27 @@ void Engine::end_round(std::uint32_t worker, std::uint32_t record) {
   }
   if (state.step == 0) history.first_end = now_;
   history.end = now_;
-  const auto& plan = step.program->workers[worker];
-  const auto removes = plan.removes + (state.step > 0 ? plan.removes_of_step_before : 0);
-  step.usage.removes += removes;
-  if (gated_ && removes > 0 && std::exchange(state.removals, state.removals + removes) == 0)
+  const auto requests = background_requests(worker);
+  if (gated_ && requests > 0 && std::exchange(state.background, state.background + requests) == 0)
     push(now_, EventKind::kAsk, worker, kBackgroundLane);
   state.round_cause = record;
   if (++state.step < history_.steps.size()) push(now_ + begin_step_, EventKind::kRound, worker, 0);
+}
+
+// What a worker's background queue does after a step (runtime/round_runner.h, step_log.h). It never
+// holds up a lane, so it takes time only where requests are limited.
+std::uint64_t Engine::background_requests(std::uint32_t worker) {
+  auto& state = workers_[worker];
+  auto& step = step_of(worker);
+  const auto& plan = step.program->workers[worker];
+  std::uint64_t requests = plan.removes + (state.step > 0 ? plan.removes_of_step_before : 0);
+  step.usage.removes += requests;
+  if (options_.step_records && plan.shape.is_last() && now_ >= state.next_record) {
+    state.next_record = now_ + kStepRecordInterval;
+    ++step.usage.puts;
+    ++requests;
+  }
+  return requests;
 }
 
 void Engine::try_start(std::uint32_t worker, std::size_t lane, std::uint32_t cause) {
@@ -241,7 +256,7 @@ void Engine::ask(std::uint32_t worker, std::uint8_t lane) {
 }
 
 void Engine::answer(std::uint32_t worker, std::uint8_t lane) {
-  if (lane == kBackgroundLane) return end_removal(worker);
+  if (lane == kBackgroundLane) return end_background(worker);
   if (lane == kDownlink && workers_[worker].poll) return answer_poll(worker);
   transfer(worker, lane, now_);
 }
@@ -298,8 +313,8 @@ void Engine::transferred(std::size_t lane) {
   schedule_link(lane);
 }
 
-void Engine::end_removal(std::uint32_t worker) {
-  if (--workers_[worker].removals > 0) push(now_, EventKind::kAsk, worker, kBackgroundLane);
+void Engine::end_background(std::uint32_t worker) {
+  if (--workers_[worker].background > 0) push(now_, EventKind::kAsk, worker, kBackgroundLane);
 }
 
 // Small things.

@@ -56,7 +56,8 @@ class Engine {
     std::array<LaneState, kLaneCount> lanes;
     std::optional<PollSequence> poll;   // of the receive on the downlink, while it waits
     std::uint32_t next_waiter = kNone;  // worker that waits for the same message
-    std::uint64_t removals = 0;         // that the background queue has still to do
+    std::uint64_t background = 0;       // requests its background queue has still to make
+    SimTime next_record{};              // when the next step record may be put
   };
 
   void handle(const Event& event);
@@ -76,7 +77,8 @@ class Engine {
   void transfer(std::uint32_t worker, std::size_t lane, SimTime at);
   void transferred(std::size_t lane);
   void schedule_link(std::size_t lane);
-  void end_removal(std::uint32_t worker);
+  std::uint64_t background_requests(std::uint32_t worker);
+  void end_background(std::uint32_t worker);
 
   bool visible(std::uint32_t sender) const { return history_.records[sender].end >= SimTime(0); }
   std::uint32_t source_of(std::uint32_t worker, const ProgramTask& task) const;

@@ -64,6 +64,7 @@ struct SimulationOptions {
   // Splits, merged splits and norms are framed and padded as on the wire. (Activations are in any
   // case: the profile's output bytes count that.)
   bool wire_headers = true;
+  bool step_records = true;  // last-stage workers put one at most twice a second, as the runtime's
   std::optional<double> latency_seconds;  // of a request, instead of the profile's
   Jitter jitter;
   std::uint64_t seed = 0;
@@ -77,11 +78,13 @@ struct SimulationOptions {
     return overheads[static_cast<std::size_t>(kind)];
   }
 
-  // The assumptions of closed forms: ideal waiting, messages of exactly their values.
+  // The assumptions of closed forms: ideal waiting, messages of exactly their values, and nothing
+  // else.
   static SimulationOptions closed_form() {
     SimulationOptions options;
     options.waiting = Waiting::kIdeal;
     options.wire_headers = false;
+    options.step_records = false;
     return options;
   }
 };

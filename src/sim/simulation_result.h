@@ -33,8 +33,8 @@ struct SimulatedWorker {
   }
 };
 
-// Storage requests of all workers, per step (mean, as above). Not counted: step records, which a
-// last-stage worker puts at most twice a second, and data, which stays in the functions' caches.
+// Storage requests of all workers, per step (mean, as above), and the bytes of their messages. Not
+// counted: data, which is taken to stay in the functions' caches, and the bytes of step records.
 struct StepRequests {
   double puts = 0;
   double gets = 0;    // found or not
