@@ -26,6 +26,11 @@ def main():
     unittest.main(module="__main__", verbosity=2)
 
 
+def is_sanitized():
+    """Whether the binary was built with the address sanitizer, whose allocator is not the one users get."""
+    return b"__asan_init" in Path(FUNCPIPE).read_bytes()
+
+
 def funcpipe(*arguments, timeout=120, **options):
     """Runs the binary; the result has returncode, stdout and stderr."""
     return subprocess.run(
