@@ -24,7 +24,7 @@ ALLOWED = {
     "platform": "base core net",
     "runtime": "base core store data schedule collective",
     "nn": "base core data runtime",
-    "profile": "base core store platform nn",
+    "profile": "base core store data collective platform nn",
     "coordinator": "base core store data platform",
     "report": "base core planner sim",
 }

@@ -17,6 +17,9 @@ struct CommandResult {
 };
 
 void add_train_command(CLI::App& app, CommandResult& result);
+void add_plan_command(CLI::App& app, CommandResult& result);
+void add_simulate_command(CLI::App& app, CommandResult& result);
+void add_profile_command(CLI::App& app, CommandResult& result);
 void add_data_command(CLI::App& app, CommandResult& result);
 void add_model_command(CLI::App& app, CommandResult& result);
 void add_doctor_command(CLI::App& app, CommandResult& result);

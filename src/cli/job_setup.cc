@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/job_reading.h"
 #include "core/batching.h"
 #include "core/memory_estimate.h"
 #include "core/platform_spec.h"
@@ -101,23 +102,6 @@ DatasetIndex open_data(const std::string& url, std::string_view key, const Model
   }
 }
 
-Plan resolve_plan(const PlanSpec& spec, int layers) {
-  if (!spec.file.empty()) {
-    auto plan = Plan::from_config(ConfigNode::from_file(spec.file));
-    if (plan.stages.back().last_layer != layers) {
-      fail(ErrorCode::kInvalidArgument, "{}: the plan is for a model of {} layers, this one has {}",
-           spec.file, plan.stages.back().last_layer, layers);
-    }
-    return plan;
-  }
-  Plan plan;
-  const auto cuts = spec.cuts.empty() ? even_cuts(layers, spec.stage_count.value_or(1)) : spec.cuts;
-  plan.stages = stages_from_cuts(cuts, layers, spec.memory_mb);
-  plan.replicas = spec.replicas;
-  plan.all_reduce = spec.all_reduce;
-  return plan;
-}
-
 void check_replicas(const Plan& plan, const TrainingSpec& training) {
   const auto micro_batches = count_micro_batches(training.batch_size, training.micro_batch_size);
   if (plan.replicas <= micro_batches) return;
@@ -198,25 +182,10 @@ auto at_section(const ConfigNode& document, std::string_view section, Check chec
   }
 }
 
-}  // namespace
-
-std::string url_of(const std::filesystem::path& folder) {
-  return "file://" + std::filesystem::absolute(folder).lexically_normal().string();
-}
-
-std::string absolute_url(const std::string& url) {
-  return url.find(':') == std::string::npos ? url_of(url) : url;
-}
-
-PreparedJob prepare_job(const std::string& path, const std::vector<std::string>& overrides) {
-  auto document = ConfigNode::from_file(path);
-  for (const auto& assignment : overrides) document.override(assignment);
+// Everything but the plan.
+PreparedJob open_job(const ConfigNode& document) {
   auto job = JobSpec::from_config(document);
   auto model = at_section(document, "model", [&] { return open_model(job); });
-  auto plan =
-      at_section(document, "plan", [&] { return resolve_plan(job.plan, model.layer_count()); });
-  at_section(document, "plan", [&] { check_replicas(plan, job.training); });
-  at_section(document, "platform", [&] { check_concurrency(plan, job.platform.local); });
   DatasetIndex train, test;
   at_section(document, "data", [&] {
     check_normalize(model.manifest(), job.data);
@@ -228,10 +197,36 @@ PreparedJob prepare_job(const std::string& path, const std::vector<std::string>&
   if (!job.data.test.empty()) job.data.test = absolute_url(job.data.test);
   at_section(document, "store", [&] { check_store(job.store); });
   if (!job.store.empty()) job.store = absolute_url(job.store);
-  PreparedJob prepared{std::move(job),   document.to_yaml(), std::move(model),
-                       std::move(train), std::move(test),    std::move(plan)};
+  return {std::move(job),   document.to_yaml(), std::move(model),
+          std::move(train), std::move(test),    {}};
+}
+
+}  // namespace
+
+std::string url_of(const std::filesystem::path& folder) {
+  return "file://" + std::filesystem::absolute(folder).lexically_normal().string();
+}
+
+std::string absolute_url(const std::string& url) {
+  return url.find(':') == std::string::npos ? url_of(url) : url;
+}
+
+PreparedJob prepare_job(const std::string& path, const std::vector<std::string>& overrides) {
+  const auto document = job_document(path, overrides);
+  auto prepared = open_job(document);
+  at_section(document, "plan", [&] {
+    prepared.plan = plan_from_spec(prepared.job.plan, prepared.model.layer_count());
+    check_replicas(prepared.plan, prepared.job.training);
+  });
+  at_section(document, "platform",
+             [&] { check_concurrency(prepared.plan, prepared.job.platform.local); });
   at_section(document, "plan", [&] { check_memory(prepared); });
   return prepared;
+}
+
+PreparedJob prepare_job_without_plan(const std::string& path,
+                                     const std::vector<std::string>& overrides) {
+  return open_job(job_document(path, overrides));
 }
 
 }  // namespace funcpipe

@@ -25,6 +25,9 @@ struct PreparedJob {
 // Every error names what is wrong where: the job's file and line, the cut, the memory a stage
 // needs, the dataset and the model that do not fit.
 PreparedJob prepare_job(const std::string& path, const std::vector<std::string>& overrides);
+// The same for what does not run the job's plan: that is neither made nor checked.
+PreparedJob prepare_job_without_plan(const std::string& path,
+                                     const std::vector<std::string>& overrides);
 
 // A folder, and a store's URL or path, as another process may open it, whatever its working
 // directory.

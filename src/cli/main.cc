@@ -20,6 +20,7 @@ int run(int argc, char** argv) {
   CommandResult result;
 #ifdef FUNCPIPE_WITH_TORCH
   add_train_command(app, result);
+  add_profile_command(app, result);
   add_model_command(app, result);
   add_doctor_command(app, result);
   add_worker_command(app, result);

@@ -1,11 +1,8 @@
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/job_setup.h"
+#include "cli/local_run.h"
 #include "cli/process_start.h"
 #include "cli/progress_display.h"
 #include "cli/run_directory.h"
@@ -42,51 +40,11 @@ struct TrainOptions {
   bool overwrite = false;
 };
 
-// Unique among all runs that ever share a store, so that no run reads another's messages.
-std::string run_id(const std::string& name) {
-  std::random_device random;
-  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{}-{:%Y%m%d-%H%M%S}-{:08x}", name, fmt::gmtime(now), random());
-}
-
-LocalHostConfig host_config(const LocalPlatformSpec& local, const Plan& plan,
-                            const std::filesystem::path& logs) {
-  LocalHostConfig config;
+std::set<int> memory_options(const Plan& plan) {
   std::set<int> options;
   for (const auto& stage : plan.stages) options.insert(stage.memory_mb);
-  for (const int memory_mb : options)
-    config.functions.push_back({function_name(memory_mb), memory_mb});
-  config.command = {executable_path(), "worker"};
-  // The user's choice of BLAS kernels goes before the host's.
-  if (const char* coretype = std::getenv("OPENBLAS_CORETYPE"))
-    config.environment.push_back(fmt::format("OPENBLAS_CORETYPE={}", coretype));
-  config.time_limit = local.time_limit;
-  config.max_concurrency = local.max_concurrency;
-  config.memory_limit = local.memory_limit;
-  config.cpu_limit = local.cpu_limit;
-  config.time_dilation = local.time_dilation;
-  config.cold_start = local.cold_start;
-  config.uplink_bytes_per_second = local.uplink_bytes_per_second;
-  config.downlink_bytes_per_second = local.downlink_bytes_per_second;
-  config.latency = local.latency;
-  config.log_dir = logs;
-  return config;
+  return options;
 }
-
-// The store of a run whose job names none: messages only, of no use after the run.
-class OwnStore {
- public:
-  explicit OwnStore(std::filesystem::path path) : path_(std::move(path)) {}
-  ~OwnStore() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  OwnStore(const OwnStore&) = delete;
-  OwnStore& operator=(const OwnStore&) = delete;
-
- private:
-  const std::filesystem::path path_;
-};
 
 // One run from the prepared job to the files in its run directory.
 class TrainRun {
@@ -95,13 +53,14 @@ class TrainRun {
   TrainRun(PreparedJob prepared, RunDirectory& directory)
       : prepared_(std::move(prepared)),
         directory_(directory),
-        id_(run_id(prepared_.job.name)),
+        id_(unique_run_id(prepared_.job.name)),
         store_url_(prepared_.job.store.empty() ? url_of(directory.file("store"))
                                                : prepared_.job.store),
         own_store_(prepared_.job.store.empty() ? directory.file("store") : std::filesystem::path()),
         store_(open_store(store_url_), store_usage_),
         host_({executable_path(), "host", "--control-fd"},
-              host_config(prepared_.job.platform.local, prepared_.plan, directory.file("logs"))),
+              local_host_config(prepared_.job.platform.local, memory_options(prepared_.plan),
+                                directory.file("logs"))),
         platform_({host_.endpoint()}),
         coordinator_(store_, platform_, clock_),
         display_(isatty(STDERR_FILENO) == 1) {}

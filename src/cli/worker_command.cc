@@ -17,6 +17,7 @@
 #include "nn/torch_runtime.h"
 #include "nn/torch_stage.h"
 #include "platform/runtime_api_client.h"
+#include "profile/profile_function.h"
 #include "runtime/worker.h"
 
 namespace funcpipe {
@@ -52,8 +53,22 @@ std::unique_ptr<StageCompute> make_stage(StageSource source, int threads) {
   return make_torch_stage(std::move(options));
 }
 
+std::string handle_profile_task(const FunctionEvent& event, WorkerStores& stores, Clock& clock,
+                                int memory_mb, int threads) {
+  const auto before = stores.usage();
+  const ProfileEnvironment environment{[&](const std::string& url) { return stores.open(url); },
+                                       [&] { return stores.usage() - before; },
+                                       clock,
+                                       Deadline::at(event.deadline),
+                                       memory_mb,
+                                       threads};
+  return run_profile_task(ProfileTask::from_text(event.payload), environment).to_json().dump();
+}
+
 std::string handle(const FunctionEvent& event, WorkerStores& stores, Clock& clock, int memory_mb,
                    int threads) {
+  if (is_profile_task(event.payload))
+    return handle_profile_task(event, stores, clock, memory_mb, threads);
   const auto task = WorkerTask::from_text(event.payload);
   const auto before = stores.usage();
   const WorkerEnvironment environment{

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
+#include <set>
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
 
 #include "core/batching.h"
 
@@ -27,10 +31,47 @@ void append_if(const NamedTorchTensors& from, NamedTorchTensors& to, Predicate p
                [&](const auto& named) { return predicate(named.second); });
 }
 
+using GraphNodes = std::set<torch::autograd::Node*>;
+
+// The functions of the autograd graph that gave these tensors.
+GraphNodes nodes_of(const LayerValue& value) {
+  GraphNodes nodes;
+  for (const auto& tensor : value.tensors) {
+    if (const auto& node = tensor.grad_fn()) nodes.insert(node.get());
+  }
+  return nodes;
+}
+
+class BackwardHook final : public torch::autograd::FunctionPreHook {
+ public:
+  BackwardHook(StageObserver& observer, std::size_t layer) : observer_(observer), layer_(layer) {}
+  torch::autograd::variable_list operator()(
+      const torch::autograd::variable_list& gradients) override {
+    observer_.backward_begins(layer_);
+    return gradients;
+  }
+
+ private:
+  StageObserver& observer_;
+  std::size_t layer_;
+};
+
+// The engine runs the functions of later layers first, so the first of a layer's own ones to run
+// tells that it is the layer's turn.
+void watch_backward(const LayerValue& output, const GraphNodes& known, StageObserver& observer,
+                    std::size_t layer) {
+  for (auto* node : nodes_of(output)) {
+    if (!known.contains(node)) node->add_pre_hook(std::make_unique<BackwardHook>(observer, layer));
+  }
+}
+
 }  // namespace
 
-StageLayers::StageLayers(std::vector<Layer> layers, std::uint64_t seed)
-    : layers_(std::move(layers)), seed_(seed), clone_input_(some_layer_writes_input(layers_)) {
+StageLayers::StageLayers(std::vector<Layer> layers, std::uint64_t seed, StageObserver* observer)
+    : layers_(std::move(layers)),
+      seed_(seed),
+      clone_input_(some_layer_writes_input(layers_)),
+      observer_(observer) {
   for (auto& layer : layers_) layer.set_training(false);
 }
 
@@ -86,11 +127,18 @@ LayerValue StageLayers::working_copy(const LayerValue& leaves) const {
 LayerValue StageLayers::run(const MicroBatchContext& context, const LayerValue& leaves) {
   set_training(context.training);
   auto value = working_copy(leaves);
-  for (auto& layer : layers_) {
+  auto* observer = context.training ? observer_ : nullptr;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    auto& layer = layers_[i];
+    const auto known = observer ? nodes_of(value) : GraphNodes();
+    if (observer) observer->forward_begins(i);
     if (context.training) {
       at::manual_seed(dropout_seed(seed_, context.step, context.micro_batch.index, layer.index()));
     }
     value = layer.forward(value);
+    if (!observer) continue;
+    observer->forward_ends(i, value);
+    watch_backward(value, known, *observer, i);
   }
   return value;
 }

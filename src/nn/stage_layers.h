@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nn/layer.h"
+#include "nn/stage_observer.h"
 #include "runtime/stage_compute.h"
 
 namespace funcpipe::nn {
@@ -12,8 +13,8 @@ namespace funcpipe::nn {
 // Not thread-safe.
 class StageLayers {
  public:
-  // `seed` is the job's, for dropout. At least one layer.
-  StageLayers(std::vector<Layer> layers, std::uint64_t seed);
+  // `seed` is the job's, for dropout. At least one layer. `observer` may be null.
+  StageLayers(std::vector<Layer> layers, std::uint64_t seed, StageObserver* observer);
 
   // Runs all layers on the leaves of a new autograd graph (none when not training). Leaves are
   // never written into.
@@ -32,6 +33,7 @@ class StageLayers {
   std::vector<Layer> layers_;
   std::uint64_t seed_;
   bool clone_input_;
+  StageObserver* observer_;
   bool is_training_ = false;
 };
 

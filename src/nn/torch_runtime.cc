@@ -62,6 +62,13 @@ void configure_torch(int threads) {
   torch::jit::getProfilingMode() = false;
 }
 
+void use_torch_once() {
+  const auto images = at::ones({4, 3, 16, 16});
+  const auto filters = at::ones({8, 3, 3, 3}).set_requires_grad(true);
+  const auto matrix = at::ones({8 * 14 * 14, 256}).set_requires_grad(true);
+  at::conv2d(images, filters).relu().flatten(1).matmul(matrix).sum().backward();
+}
+
 TorchRuntimeFacts inspect_torch_runtime() {
   return {.libtorch_version = TORCH_VERSION,
           .cpu_capability = cpu_capability(),

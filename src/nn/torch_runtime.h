@@ -10,6 +10,10 @@ namespace funcpipe {
 // be called before the first use of libtorch in the process; calling it again may change `threads`.
 void configure_torch(int threads);
 
+// Performs one training step of a tiny network (convolution, matrix product), so that whatever
+// libtorch sets up at its first use is there.
+void use_torch_once();
+
 struct TorchRuntimeFacts {
   std::string libtorch_version;
   std::string cpu_capability;  // of libtorch's own kernels: "AVX2"

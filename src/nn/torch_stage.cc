@@ -47,7 +47,7 @@ nn::StageLayers load_layers(const TorchStageOptions& options) {
     const auto index = options.first_layer + static_cast<int>(layers.size());
     layers.emplace_back(layer.manifest, index, layer.file.view());
   }
-  return nn::StageLayers(std::move(layers), options.seed);
+  return nn::StageLayers(std::move(layers), options.seed, options.observer);
 }
 
 nn::InputConversion make_conversion(const TorchStageOptions& options) {

@@ -21,6 +21,10 @@
 
 namespace funcpipe {
 
+namespace nn {
+class StageObserver;
+}
+
 struct StageLayer {
   LayerManifest manifest;
   Buffer file;  // TorchScript
@@ -37,7 +41,8 @@ struct TorchStageOptions {
   LossKind loss = LossKind::kCrossEntropy;
   OptimizerSpec optimizer;
   std::uint64_t seed = 0;
-  int threads = 1;  // see configure_torch
+  int threads = 1;                        // see configure_torch
+  nn::StageObserver* observer = nullptr;  // outlives the stage
 };
 
 // What a worker needs for layers [first, last) of a job's model.

@@ -1,0 +1,157 @@
+#include "cli/profiling.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/local_run.h"
+#include "cli/process_start.h"
+#include "coordinator/coordinator.h"
+#include "platform/lambda_client.h"
+#include "platform/local_host.h"
+#include "platform/local_host_process.h"
+#include "profile/profiler.h"
+#include "report/cost.h"
+#include "store/counting_store.h"
+#include "store/open_store.h"
+
+namespace funcpipe {
+namespace {
+
+std::filesystem::path beside(const std::filesystem::path& output, const char* suffix) {
+  auto path = output;
+  path += suffix;
+  return path;
+}
+
+// What an earlier run has measured of the same; nothing when it was of something else.
+ProfileProgress earlier_progress(const std::filesystem::path& path,
+                                 const std::string& fingerprint) {
+  if (!std::filesystem::exists(path)) return {};
+  try {
+    auto progress = ProfileProgress::from_text(read_text_file(path));
+    if (progress.fingerprint == fingerprint) {
+      fmt::print(stderr, "going on with what {} holds (--fresh: from the start)\n", path.string());
+      return progress;
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kDataLoss) throw;
+  }
+  fmt::print(stderr, "{} is of another job or other options: starting anew\n", path.string());
+  return {};
+}
+
+class ProfileRun {
+ public:
+  // Starts the local platform.
+  ProfileRun(const PreparedJob& prepared, const ProfilingOptions& options)
+      : prepared_(prepared),
+        options_(options),
+        memory_mb_(options.memory_mb.empty() ? default_memory_options(prepared.job)
+                                             : options.memory_mb),
+        id_(unique_run_id(prepared.job.name)),
+        own_store_(prepared.job.store.empty() ? beside(options.output, ".store")
+                                              : std::filesystem::path()),
+        store_url_(prepared.job.store.empty() ? url_of(beside(options.output, ".store"))
+                                              : prepared.job.store),
+        store_(open_store(store_url_), store_usage_),
+        host_({executable_path(), "host", "--control-fd"},
+              local_host_config(prepared.job.platform.local, {memory_mb_.begin(), memory_mb_.end()},
+                                {})),
+        platform_({host_.endpoint()}) {
+    for (int i = 0; i < prepared.model.layer_count(); ++i)
+      layer_files_.push_back(prepared.model.layer_file(i));
+  }
+
+  ModelProfile run(std::stop_token stop) {
+    const auto request = make_request();
+    const auto partial = beside(options_.output, ".partial");
+    ProfileEvents events;
+    events.note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
+    events.progressed = [&](const ProfileProgress& progress) {
+      write_file(partial, progress.to_json().dump());
+    };
+    auto earlier =
+        options_.fresh ? ProfileProgress() : earlier_progress(partial, request.fingerprint());
+    print_start();
+    Profiler profiler(request, store_, platform_, clock_, std::move(events));
+    try {
+      auto profile = profiler.run(std::move(earlier), std::move(stop));
+      print_cost(profiler);
+      return profile;
+    } catch (...) {
+      print_cost(profiler);
+      throw;
+    }
+  }
+
+ private:
+  ProfileRequest make_request() const {
+    const double dilation = prepared_.job.platform.local.time_dilation;
+    return {.job = prepared_.job,
+            .manifest = prepared_.model.manifest(),
+            .layer_files = layer_files_,
+            .run = id_,
+            .store_url = store_url_,
+            .memory_mb = memory_mb_,
+            .function_name = function_name,
+            .rounds = options_.rounds,
+            .warm_up_passes = options_.warm_up_passes,
+            .time_dilation = dilation,
+            .parallel = options_.parallel};
+  }
+
+  void print_start() const {
+    fmt::print(stderr, "{}: model {} ({} layers), micro-batches of {}; platform: local ({})\n",
+               prepared_.job.name, prepared_.model.manifest().name, prepared_.model.layer_count(),
+               prepared_.job.training.micro_batch_size, host_.isolation());
+  }
+
+  void print_cost(const Profiler& profiler) const {
+    const auto spec = local_spec();
+    const auto accounts = profiler.accounts();
+    auto cost = total_cost(accounts, spec);
+    cost += cost_of(store_.snapshot(), spec);
+    int invocations = 0;
+    for (const auto& account : accounts) invocations += account.invocations;
+    fmt::print(stderr, "{} invocations, {:.1f} GB-s; at AWS prices ${:.5f}\n", invocations,
+               cost.gb_seconds, cost.total_usd());
+  }
+
+  const PreparedJob& prepared_;
+  const ProfilingOptions& options_;
+  const std::vector<int> memory_mb_;
+  const std::string id_;
+  const OwnStore own_store_;  // goes after the host, when nobody writes any more
+  const std::string store_url_;
+  UsageCounter store_usage_;
+  CountingStore store_;
+  SteadyClock clock_;
+  const LocalHostProcess host_;
+  LambdaClient platform_;
+  std::vector<Buffer> layer_files_;
+};
+
+}  // namespace
+
+std::vector<int> default_memory_options(const JobSpec& job) {
+  const auto spec = local_spec();
+  const auto& local = job.platform.local;
+  const double cores = std::thread::hardware_concurrency();
+  std::set<int> options(job.plan.memory_mb.begin(), job.plan.memory_mb.end());
+  for (const int memory_mb : {512, 1024, 1769, 2048, 3072, 4096, 6144, 8192, 10240}) {
+    if (vcpus(spec, memory_mb) / local.time_dilation <= cores) options.insert(memory_mb);
+  }
+  return {options.begin(), options.end()};
+}
+
+ModelProfile measure_profile(const PreparedJob& prepared, const ProfilingOptions& options,
+                             std::stop_token stop) {
+  return ProfileRun(prepared, options).run(std::move(stop));
+}
+
+}  // namespace funcpipe

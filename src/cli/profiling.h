@@ -1,0 +1,32 @@
+// Profiling a job's model on the job's platform: what `profile` does, and what an automatic plan
+// without a profile needs first.
+#pragma once
+
+#include <filesystem>
+#include <stop_token>
+#include <vector>
+
+#include "cli/job_setup.h"
+#include "core/profile.h"
+
+namespace funcpipe {
+
+struct ProfilingOptions {
+  std::vector<int> memory_mb;  // empty: default_memory_options
+  int rounds = 7;
+  int warm_up_passes = 3;
+  int parallel = 1;    // memory options at a time
+  bool fresh = false;  // leave out what an interrupted run has measured
+  // Beside it, while profiling: <output>.partial (what is measured; stays when interrupted),
+  // <output>.store and <output>.logs.
+  std::filesystem::path output;
+};
+
+// AWS's usual sizes, and those of the job's plan; of them those that this machine can be true to.
+std::vector<int> default_memory_options(const JobSpec& job);
+
+// Shows progress and cost on stderr. Does not write `output`.
+ModelProfile measure_profile(const PreparedJob& prepared, const ProfilingOptions& options,
+                             std::stop_token stop);
+
+}  // namespace funcpipe
