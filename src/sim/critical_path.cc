@@ -3,6 +3,17 @@
 #include <algorithm>
 
 namespace funcpipe::sim {
+namespace {
+
+PathSegment segment_of(const History& history, std::uint32_t record, SimTime begin) {
+  const auto step = history.step_of(record);
+  const auto& program = *history.steps[step].program;
+  const auto& task = program.tasks[record - history.steps[step].first_record];
+  return {program.workers[task.worker].shape.worker, static_cast<std::int64_t>(step), task.task(),
+          in_seconds(begin), in_seconds(history.records[record].end - begin)};
+}
+
+}  // namespace
 
 CriticalPath critical_path(const History& history, std::size_t step) {
   CriticalPath path;
@@ -14,16 +25,12 @@ CriticalPath critical_path(const History& history, std::size_t step) {
     const SimTime reached =
         record.cause == kNone ? record.begin : history.records[record.cause].end;
     const SimTime begin = std::max(reached, from);
-    const auto& task = history.task_of(at);
-    const auto in_step = history.step_of(at);
-    const auto& worker = history.steps[in_step].program->workers[task.worker].shape.worker;
-    const double seconds = in_seconds(record.end - begin);
-    path.segments.push_back(
-        {worker, static_cast<std::int64_t>(in_step), task.task(), in_seconds(begin), seconds});
-    path.seconds_by_kind[static_cast<std::size_t>(task.kind)] += seconds;
+    if (record.end > begin) path.segments.push_back(segment_of(history, at, begin));
     path.start_seconds = record.cause == kNone ? in_seconds(begin - from) : 0;
     at = record.cause;
   }
+  for (const auto& segment : path.segments)
+    path.seconds_by_kind[static_cast<std::size_t>(segment.task.kind)] += segment.seconds;
   std::reverse(path.segments.begin(), path.segments.end());
   return path;
 }

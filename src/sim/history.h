@@ -47,10 +47,6 @@ struct History {
   std::size_t first_counted_step() const { return steps.size() > 1 ? 1 : 0; }
   double counted_steps() const { return static_cast<double>(steps.size() - first_counted_step()); }
   std::size_t step_of(std::uint32_t record) const;
-  const ProgramTask& task_of(std::uint32_t record) const {
-    const auto& step = steps[step_of(record)];
-    return step.program->tasks[record - step.first_record];
-  }
 };
 
 }  // namespace funcpipe::sim

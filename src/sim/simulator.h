@@ -23,7 +23,9 @@
 //     whole forward pass; but the first stage begins its next step when it has ended its own. A
 //     later stage that synchronises long has until its first activation of the next step comes: the
 //     steady time of a step is less than t_iter then.
-//   - Polling. A message is noticed up to a delay (20 ms at most) and a latency after it is there.
+//   - Polling. A request that is on its way when its message becomes complete still finds it, so
+//     that a message comes between 0 and a delay (20 ms at most) and a latency after that; with
+//     ideal waiting and in the closed form, always a latency.
 //   - Uneven shares. With micro-batches that the replicas do not divide, the busiest replica decides;
 //     in the closed form all have the same.
 //
