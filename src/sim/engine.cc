@@ -162,7 +162,10 @@ void Engine::start_receive(std::uint32_t worker, const ProgramTask& task) {
   const auto source = source_of(worker, task);
   if (source != kNone && visible(source)) return request(worker, kDownlink, now_);
   if (polling_) state.poll.emplace(options_, now_);
-  if (polling_ && gated_) return request(worker, kDownlink, now_);
+  if (polling_ && gated_) {
+    ++polls_;
+    return request(worker, kDownlink, now_);
+  }
   if (source == kNone) return;  // for ever
   state.next_waiter = std::exchange(first_waiter_[source], worker);
 }
@@ -269,12 +272,14 @@ void Engine::answer_poll(std::uint32_t worker) {
     if (poll.misses() > 0) history_.records[state.lanes[kDownlink].running].cause = source;
     step_of(worker).usage.heads += poll.heads();
     state.poll.reset();
+    --polls_;
     return transfer(worker, kDownlink, now_);
   }
   poll.miss(now_, links_[worker].latency);
   ++step_of(worker).usage.gets;
   ++step_of(worker).usage.misses;
   push(poll.asked(), EventKind::kAsk, worker, kDownlink);
+  if (events_.size() == polls_ && all_ask_in_vain()) check_complete();
 }
 
 // The request's latency is over at `at`, now or later; its bytes move, alone on the function's link,
@@ -346,6 +351,16 @@ SimTime Engine::latency(std::uint32_t worker, std::size_t lane) {
 
 void Engine::push(SimTime time, EventKind kind, std::uint32_t worker, std::size_t lane) {
   events_.push({time, kind, worker, static_cast<std::uint8_t>(lane)});
+}
+
+// Nothing is left to happen but requests for messages that are not there.
+bool Engine::all_ask_in_vain() const {
+  for (std::uint32_t w = 0; w < workers_.size(); ++w) {
+    if (!workers_[w].poll) continue;
+    const auto source = source_of(w, running(w, kDownlink));
+    if (source != kNone && visible(source)) return false;
+  }
+  return true;
 }
 
 void Engine::check_complete() const {

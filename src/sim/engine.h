@@ -87,6 +87,7 @@ class Engine {
   Noise::Source noise_source(std::uint32_t worker, std::size_t lane) const;
   SimTime latency(std::uint32_t worker, std::size_t lane);
   void push(SimTime time, EventKind kind, std::uint32_t worker, std::size_t lane);
+  bool all_ask_in_vain() const;
   void check_complete() const;
 
   const SimulationOptions& options_;
@@ -101,6 +102,7 @@ class Engine {
 
   SimTime now_{};
   EventQueue events_;
+  std::size_t polls_ = 0;  // waits whose requests are events, one of each at any time
   std::vector<WorkerState> workers_;
   std::vector<std::uint32_t> pending_;       // by record: tasks it still has to wait for
   std::vector<std::uint32_t> first_waiter_;  // by record of a send: worker waiting for its message

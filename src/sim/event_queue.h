@@ -34,6 +34,7 @@ class EventQueue {
   static constexpr std::uint32_t kMostWorkers = 1U << 26;
 
   bool empty() const { return heap_.empty(); }
+  std::size_t size() const { return heap_.size(); }
   std::uint64_t pushed() const { return pushed_; }
 
   // Throws Error(kInvalidArgument) beyond the longest run.

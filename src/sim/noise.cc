@@ -1,5 +1,6 @@
 #include "sim/noise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -14,7 +15,8 @@ enum Stream : std::uint64_t { kCompute = 1, kLatency = 2, kTransfer = 3 };
 double sigma_of(double variation) { return std::sqrt(std::log1p(variation * variation)); }
 
 SimTime times(SimTime time, double factor) {
-  return SimTime(std::llround(static_cast<double>(time.count()) * factor));
+  constexpr double longest = kLongestTaskSeconds * 1e12;
+  return SimTime(std::llround(std::min(longest, static_cast<double>(time.count()) * factor)));
 }
 
 }  // namespace

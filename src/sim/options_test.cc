@@ -1,4 +1,6 @@
 // Jitter, limits of the store, and what is refused.
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -182,18 +184,21 @@ TEST(Refusals, ShapesAndOptionsOutOfRange) {
   EXPECT_EQ(with([](O& o) { o.jitter.latency = -1; }),
             "simulation: a latency jitter of -1; it must be between 0 and 10");
   EXPECT_EQ(with([](O& o) { o.latency_seconds = std::nan(""); }),
-            "simulation: a latency of nan; it must be between 0 and 1000000");
+            "simulation: a latency in seconds of nan; it must be between 0 and 1000000");
+  EXPECT_EQ(with([](O& o) { o.backoff.first = Duration(0); }),
+            "simulation: a first delay in seconds of 0; it must be between 1e-06 and 1000");
   EXPECT_EQ(with([](O& o) { o.store.bytes_per_second = -5; }),
             "simulation: a store bandwidth of -5; it must be between 0 and 1e+18");
-  EXPECT_EQ(with([](O& o) { o.overhead(TaskKind::kForward).seconds = -1; }),
-            "simulation: an overhead of 'forward' of -1; it must be between 0 and 1000000");
+  EXPECT_EQ(
+      with([](O& o) { o.overhead(TaskKind::kForward).seconds = -1; }),
+      "simulation: an overhead of 'forward' in seconds of -1; it must be between 0 and 1000000");
 }
 
 TEST(Refusals, TimesBeyondMeasure) {
   EXPECT_EQ(refusal([] { TestCase({TestStage{.forward = 1e7}}).run(1, {}); }),
             "a task of 10000000 s cannot be simulated; times lie between 0 and 1000000 s");
   EXPECT_EQ(refusal([] { TestCase({TestStage{.forward = 9e5}}).run(10, {}); }),
-            "the simulated run takes more than 8000000 s");
+            "the simulated run takes more than 5000000 s");
 }
 
 }  // namespace

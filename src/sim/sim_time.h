@@ -16,8 +16,9 @@ namespace funcpipe::sim {
 
 using SimTime = std::chrono::duration<std::int64_t, std::pico>;
 
+// With these no sum overflows: a time of a run, and the few tasks' times that are added to it.
 constexpr double kLongestTaskSeconds = 1e6;
-constexpr SimTime kLongestRun = std::chrono::seconds(8'000'000);
+constexpr SimTime kLongestRun = std::chrono::seconds(5'000'000);
 
 inline double in_seconds(SimTime time) { return static_cast<double>(time.count()) * 1e-12; }
 

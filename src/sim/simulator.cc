@@ -14,10 +14,22 @@ namespace {
 
 using namespace funcpipe::sim;
 
-void check_amount(double value, std::string_view what, double most) {
-  if (value >= 0 && value <= most) return;
-  fail(ErrorCode::kInvalidArgument, "simulation: {} of {}; it must be between 0 and {}", what,
-       value, most);
+void check_range(double value, std::string_view what, double least, double most) {
+  if (value >= least && value <= most) return;
+  fail(ErrorCode::kInvalidArgument, "simulation: {} of {}; it must be between {} and {}", what,
+       value, least, most);
+}
+
+void check_seconds(double value, std::string_view what) {
+  check_range(value, what, 0, kLongestTaskSeconds);
+}
+
+// Delays of 0 would let a receiver ask for ever at the same time.
+void check_waiting(const SimulationOptions& options) {
+  check_range(to_seconds(options.backoff.first), "a first delay in seconds", 1e-6, 1e3);
+  check_range(to_seconds(options.backoff.most), "a longest delay in seconds", 1e-6, 1e3);
+  check_range(options.backoff.factor, "a growth of the delay", 1, 1e6);
+  check_range(to_seconds(options.stop_check), "a stop check in seconds", 1e-3, 1e6);
 }
 
 void check(const SimulationOptions& options) {
@@ -26,17 +38,19 @@ void check(const SimulationOptions& options) {
          options.steps);
   }
   constexpr double kMostJitter = 10;
-  check_amount(options.jitter.compute, "a compute jitter", kMostJitter);
-  check_amount(options.jitter.latency, "a latency jitter", kMostJitter);
-  check_amount(options.jitter.transfer, "a transfer jitter", kMostJitter);
-  check_amount(options.latency_seconds.value_or(0), "a latency", kLongestTaskSeconds);
-  check_amount(options.begin_step_seconds, "a begin of step", kLongestTaskSeconds);
-  check_amount(options.store.bytes_per_second, "a store bandwidth", 1e18);
-  check_amount(options.store.requests_per_second, "a request rate", 1e12);
+  check_range(options.jitter.compute, "a compute jitter", 0, kMostJitter);
+  check_range(options.jitter.latency, "a latency jitter", 0, kMostJitter);
+  check_range(options.jitter.transfer, "a transfer jitter", 0, kMostJitter);
+  check_waiting(options);
+  check_seconds(options.latency_seconds.value_or(0), "a latency in seconds");
+  check_seconds(options.begin_step_seconds, "a begin of step in seconds");
+  check_range(options.store.bytes_per_second, "a store bandwidth", 0, 1e18);
+  check_range(options.store.requests_per_second, "a request rate", 0, 1e12);
   for (std::size_t k = 0; k < kTaskKinds; ++k) {
-    const auto name = fmt::format("an overhead of '{}'", to_string(static_cast<TaskKind>(k)));
-    check_amount(options.overheads[k].seconds, name, kLongestTaskSeconds);
-    check_amount(options.overheads[k].seconds_per_byte, name, kLongestTaskSeconds);
+    const auto name =
+        fmt::format("an overhead of '{}' in seconds", to_string(static_cast<TaskKind>(k)));
+    check_seconds(options.overheads[k].seconds, name);
+    check_seconds(options.overheads[k].seconds_per_byte, name + " a byte");
   }
 }
 
