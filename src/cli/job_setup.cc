@@ -197,8 +197,13 @@ PreparedJob open_job(const ConfigNode& document) {
   if (!job.data.test.empty()) job.data.test = absolute_url(job.data.test);
   at_section(document, "store", [&] { check_store(job.store); });
   if (!job.store.empty()) job.store = absolute_url(job.store);
-  return {std::move(job),   document.to_yaml(), std::move(model),
-          std::move(train), std::move(test),    {}};
+  return {std::move(job),
+          document.to_yaml(),
+          std::move(model),
+          std::move(train),
+          std::move(test),
+          {},
+          {}};
 }
 
 }  // namespace
@@ -214,6 +219,7 @@ std::string absolute_url(const std::string& url) {
 PreparedJob prepare_job(const std::string& path, const std::vector<std::string>& overrides) {
   const auto document = job_document(path, overrides);
   auto prepared = open_job(document);
+  if (prepared.job.plan.automatic) return prepared;
   at_section(document, "plan", [&] {
     prepared.plan = plan_from_spec(prepared.job.plan, prepared.model.layer_count());
     check_replicas(prepared.plan, prepared.job.training);
@@ -221,7 +227,15 @@ PreparedJob prepare_job(const std::string& path, const std::vector<std::string>&
   at_section(document, "platform",
              [&] { check_concurrency(prepared.plan, prepared.job.platform.local); });
   at_section(document, "plan", [&] { check_memory(prepared); });
+  prepared.plan_file = prepared.plan.to_json();
   return prepared;
+}
+
+void adopt_plan(PreparedJob& prepared, Plan plan, nlohmann::json plan_file) {
+  prepared.plan = std::move(plan);
+  prepared.plan_file = std::move(plan_file);
+  check_replicas(prepared.plan, prepared.job.training);
+  check_concurrency(prepared.plan, prepared.job.platform.local);
 }
 
 PreparedJob prepare_job_without_plan(const std::string& path,

@@ -18,8 +18,9 @@ struct PreparedJob {
   std::string yaml;  // the job as run, with --set applied
   ModelArchive model;
   DatasetIndex train;
-  DatasetIndex test;  // zero records: none
-  Plan plan;
+  DatasetIndex test;         // zero records: none
+  Plan plan;                 // no stages: left to the planner, and not made yet
+  nlohmann::json plan_file;  // the same, with how it came about
 };
 
 // Every error names what is wrong where: the job's file and line, the cut, the memory a stage
@@ -28,6 +29,9 @@ PreparedJob prepare_job(const std::string& path, const std::vector<std::string>&
 // The same for what does not run the job's plan: that is neither made nor checked.
 PreparedJob prepare_job_without_plan(const std::string& path,
                                      const std::vector<std::string>& overrides);
+
+// Makes `plan` the job's. Its memory has been reckoned with by whoever made it.
+void adopt_plan(PreparedJob& prepared, Plan plan, nlohmann::json plan_file);
 
 // A folder, and a store's URL or path, as another process may open it, whatever its working
 // directory.

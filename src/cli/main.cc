@@ -25,6 +25,8 @@ int run(int argc, char** argv) {
   add_doctor_command(app, result);
   add_worker_command(app, result);
 #endif
+  add_plan_command(app, result);
+  add_simulate_command(app, result);
   add_data_command(app, result);
   add_host_command(app, result);
   try {

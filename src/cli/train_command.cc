@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "cli/automatic_plan.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/job_setup.h"
@@ -67,7 +68,7 @@ class TrainRun {
 
   void run(std::stop_token stop) {
     write_file(directory_.file("job.yaml"), prepared_.yaml);
-    write_file(directory_.file("plan.json"), prepared_.plan.to_json().dump(2) + "\n");
+    write_file(directory_.file("plan.json"), prepared_.plan_file.dump(2) + "\n");
     print_start();
     try {
       write_result(coordinator_.run(request(), events(), std::move(stop)));
@@ -224,8 +225,11 @@ std::filesystem::path default_run_dir(const std::string& name) {
          fmt::format("{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now));
 }
 
-std::unique_ptr<TrainRun> start(PreparedJob prepared, RunDirectory& directory) {
+std::unique_ptr<TrainRun> start(PreparedJob prepared, RunDirectory& directory,
+                                std::stop_token stop) {
   try {
+    if (prepared.job.plan.automatic)
+      plan_automatically(prepared, directory.file("profile.json"), std::move(stop));
     return std::make_unique<TrainRun>(std::move(prepared), directory);
   } catch (const Error&) {
     directory.discard();
@@ -239,9 +243,8 @@ int train(const TrainOptions& options) {
   const auto path = options.run_dir.empty() ? default_run_dir(prepared.job.name)
                                             : std::filesystem::path(options.run_dir);
   RunDirectory directory(path, options.overwrite);
-  const auto run = start(std::move(prepared), directory);
   try {
-    run->run(interrupt.token());
+    start(std::move(prepared), directory, interrupt.token())->run(interrupt.token());
   } catch (const Error& error) {
     if (!interrupt.interrupted()) throw;
     fmt::print(stderr,
