@@ -1,5 +1,6 @@
 #include <climits>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -53,16 +54,25 @@ std::unique_ptr<StageCompute> make_stage(StageSource source, int threads) {
   return make_torch_stage(std::move(options));
 }
 
+// CPU time per second of real time.
+double cpus_of(const JobSpec& job, int memory_mb) {
+  const auto& local = job.platform.local;
+  if (!local.cpu_limit) return std::numeric_limits<double>::infinity();
+  return vcpus(aws_lambda_spec(), memory_mb) / local.time_dilation;
+}
+
 std::string handle_profile_task(const FunctionEvent& event, WorkerStores& stores, Clock& clock,
                                 int memory_mb, int threads) {
+  const auto task = ProfileTask::from_text(event.payload);
   const auto before = stores.usage();
   const ProfileEnvironment environment{[&](const std::string& url) { return stores.open(url); },
                                        [&] { return stores.usage() - before; },
                                        clock,
                                        Deadline::at(event.deadline),
                                        memory_mb,
-                                       threads};
-  return run_profile_task(ProfileTask::from_text(event.payload), environment).to_json().dump();
+                                       threads,
+                                       cpus_of(task.job, memory_mb)};
+  return run_profile_task(task, environment).to_json().dump();
 }
 
 std::string handle(const FunctionEvent& event, WorkerStores& stores, Clock& clock, int memory_mb,

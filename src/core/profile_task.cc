@@ -93,7 +93,8 @@ LinkReport link_report_from_json(const nlohmann::json& json) {
 nlohmann::json ProfileReport::to_json() const {
   auto list = nlohmann::json::array();
   for (const auto& layer : layers) list.push_back(layer.to_json());
-  nlohmann::json json = {{"layers", std::move(list)}, {"usage", usage.to_json()}};
+  nlohmann::json json = {
+      {"layers", std::move(list)}, {"stretch", stretch}, {"usage", usage.to_json()}};
   if (links) json["links"] = funcpipe::to_json(*links);
   return json;
 }
@@ -105,6 +106,7 @@ ProfileReport ProfileReport::from_text(std::string_view text) {
     if (json.contains("links")) report.links = link_report_from_json(json.at("links"));
     for (const auto& layer : json.at("layers"))
       report.layers.push_back(LayerReport::from_json(layer));
+    report.stretch = json.at("stretch").get<std::vector<double>>();
     report.usage = StoreUsage::from_json(json.at("usage"));
     return report;
   } catch (const nlohmann::json::exception& error) {

@@ -66,6 +66,8 @@ struct LayerReport {
 struct ProfileReport {
   std::optional<LinkReport> links;
   std::vector<LayerReport> layers;  // all with equally many rounds, perhaps none
+  std::vector<double> stretch;  // of each round: all its times are longer by this factor, if the
+                                // function always computes
   StoreUsage usage;
   bool operator==(const ProfileReport&) const = default;
 

@@ -17,7 +17,7 @@ namespace funcpipe {
 namespace {
 
 // Starting an operation of the optimiser on one tensor takes about as long as so many values.
-constexpr std::uint64_t kValuesPerTensor = 4096;
+constexpr std::uint64_t kValuesPerTensor = 32768;
 
 std::uint64_t update_work(const LayerManifest& layer) {
   return layer.parameter_bytes() / sizeof(float) + kValuesPerTensor * layer.parameters.size();
@@ -224,28 +224,31 @@ std::vector<LayerBytes> LayerProfiler::measure_bytes() {
   return result;
 }
 
-std::vector<LayerSeconds> LayerProfiler::measure_round(Duration at_least) {
+ProfilingRound LayerProfiler::measure_round(Duration at_least) {
   std::vector<nn::PassTimes> passes;
+  const nn::Stopwatch together;
   const auto end = std::chrono::steady_clock::now() + at_least;
   do {
     run_pass(options_.micro_batches);
     passes.push_back(recorder_->take_pass());
   } while (std::chrono::steady_clock::now() < end);
-  const auto seconds = nn::typical_seconds(passes, options_.stage.threads);
+  const auto typical =
+      nn::typical_pass(passes, together.elapsed(), {options_.stage.threads, options_.cpus});
+  const auto& seconds = typical.seconds;
 
   const auto& layers = options_.stage.layers;
   std::uint64_t work = 0;
   for (const auto& layer : layers) work += update_work(layer.manifest);
-  std::vector<LayerSeconds> result;
+  ProfilingRound round{.layers = {}, .stretch = typical.stretch};
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const double share = work == 0 ? 0
                                    : static_cast<double>(update_work(layers[i].manifest)) /
                                          static_cast<double>(work);
-    result.push_back({seconds[recorder_->forward_slot(i)] / options_.micro_batches,
-                      seconds[recorder_->backward_slot(i)] / options_.micro_batches,
-                      seconds[recorder_->update_slot()] * share});
+    round.layers.push_back({seconds[recorder_->forward_slot(i)] / options_.micro_batches,
+                            seconds[recorder_->backward_slot(i)] / options_.micro_batches,
+                            seconds[recorder_->update_slot()] * share});
   }
-  return result;
+  return round;
 }
 
 }  // namespace funcpipe

@@ -18,6 +18,7 @@ struct LayerProfilerOptions {
   std::int64_t samples = 1;    // of a micro-batch
   int micro_batches = 1;       // forward of all of them, then backward: one pass
   bool measures_norm = false;  // the job clips gradients
+  double cpus = 1;             // CPU time per second that the platform grants
   std::function<std::uint64_t(const TensorBundle&)> wire_bytes;  // of a bundle as it is sent
 };
 
@@ -35,6 +36,11 @@ struct LayerSeconds {
   double update = 0;
 };
 
+struct ProfilingRound {
+  std::vector<LayerSeconds> layers;  // while the function runs
+  double stretch = 1;  // by which a quota of CPU time makes all of it longer (nn/pass_times.h)
+};
+
 // Not thread-safe, and to be used on one thread: the compute lane's. Throws as TorchStage does.
 class LayerProfiler {
  public:
@@ -46,10 +52,9 @@ class LayerProfiler {
   // Must come first. Gives what the stage sends to the next one; nothing from the last stage.
   TensorBundle first_pass();
   std::vector<LayerBytes> measure_bytes();
-  // Whole passes until `at_least` is over. A function that gets less CPU than it has threads stands
-  // still in every accounting period of its platform, which hits short layers at random: such
-  // pauses are shared out by the CPU time that each layer takes. So a round must last many periods.
-  std::vector<LayerSeconds> measure_round(Duration at_least);
+  // Whole passes until `at_least` is over. With a quota of CPU time it should last many of the
+  // platform's accounting periods.
+  ProfilingRound measure_round(Duration at_least);
 
  private:
   class Recorder;

@@ -7,9 +7,6 @@
 namespace funcpipe::nn {
 namespace {
 
-// Pauses of less than this share of the wall time are noise.
-constexpr double kNoise = 0.05;
-
 double cpu_seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -18,12 +15,6 @@ double cpu_seconds() {
 
 double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
-}
-
-double mean_wall(const std::vector<PassTimes>& passes) {
-  double total = 0;
-  for (const auto& pass : passes) total += sum(pass.wall);
-  return total / static_cast<double>(passes.size());
 }
 
 std::vector<double> medians(const std::vector<PassTimes>& passes,
@@ -37,12 +28,6 @@ std::vector<double> medians(const std::vector<PassTimes>& passes,
     result.push_back(*middle);
   }
   return result;
-}
-
-void scale_to(double total, std::vector<double>& parts) {
-  const double now = sum(parts);
-  if (now <= 0) return;
-  for (double& part : parts) part *= total / now;
 }
 
 }  // namespace
@@ -66,22 +51,21 @@ Elapsed Stopwatch::elapsed() const {
   return {wall.count(), std::max(0.0, cpu_seconds() - cpu_begin_ - clock_cost_)};
 }
 
-std::vector<double> typical_seconds(const std::vector<PassTimes>& passes, int threads) {
-  const double total = mean_wall(passes);
-  auto wall = medians(passes, &PassTimes::wall);
-  auto cpu = medians(passes, &PassTimes::cpu);
-  const double busy = sum(cpu);
-  if (threads > 1 || busy <= 0) {
-    if (total <= (1 + kNoise) * sum(wall) || busy <= 0) {
-      cpu = wall;
-    } else {
-      const double rate = busy / total;  // CPU seconds a second
-      for (std::size_t i = 0; i < cpu.size(); ++i)
-        cpu[i] = std::max(std::min(wall[i], cpu[i]), cpu[i] / rate);
-    }
+TypicalPass typical_pass(const std::vector<PassTimes>& passes, const Elapsed& together,
+                         const CpuGrant& grant) {
+  const auto wall = medians(passes, &PassTimes::wall);
+  const auto cpu = medians(passes, &PassTimes::cpu);
+  TypicalPass typical;
+  for (std::size_t i = 0; i < wall.size(); ++i) {
+    double seconds = grant.threads == 1 ? cpu[i] : wall[i];
+    if (grant.threads > 1 && grant.is_quota())
+      seconds = std::max(std::min(wall[i], cpu[i]), cpu[i] / grant.cpus);
+    typical.seconds.push_back(seconds);
   }
-  scale_to(total, cpu);
-  return cpu;
+  // Between the parts the process does a little more, which takes part in the pauses.
+  const double running = sum(typical.seconds) / sum(cpu) * together.cpu;
+  if (grant.is_quota() && running > 0) typical.stretch = together.wall / running;
+  return typical;
 }
 
 }  // namespace funcpipe::nn

@@ -31,10 +31,31 @@ struct PassTimes {
   std::vector<double> wall, cpu;
 };
 
-// Seconds of each part in a typical pass; they add up to the mean time of a pass. Where the process
-// is stopped again and again (a CPU quota), a part's own wall times tell little: mostly none, at
-// times a whole pause. The parts then get the pauses in proportion to their CPU time; with several
-// threads a part takes at least its undisturbed wall time. At least one pass.
-std::vector<double> typical_seconds(const std::vector<PassTimes>& passes, int threads);
+// What one pass takes, by part, while it is not kept from running; and what a pass takes more than
+// that in all, as a factor.
+struct TypicalPass {
+  std::vector<double> seconds;
+  double stretch = 1;
+};
+
+// How much CPU a process gets: it has `threads`, and its platform grants `cpus` of CPU time per
+// second (perhaps more than it can use).
+struct CpuGrant {
+  int threads = 1;
+  double cpus = 1;
+  bool is_quota() const { return cpus < threads; }
+};
+
+// From passes and all the time they took together, from the first one's begin to the last one's
+// end. At least one pass.
+//
+// A process with a quota stands still in every accounting period of its platform (20 ms or 100 ms).
+// Wall times of short parts then tell little: mostly none, at times a whole pause. So parts are
+// timed by the CPU clock: of several threads, a part takes its undisturbed wall time, or the time
+// in which the quota grants its CPU time, whichever is longer. The stretch is that of all passes
+// together, which must span many periods. Without a quota the stretch is 1: whatever else keeps the
+// process from running (others on the same machine) is no property of the platform.
+TypicalPass typical_pass(const std::vector<PassTimes>& passes, const Elapsed& together,
+                         const CpuGrant& grant);
 
 }  // namespace funcpipe::nn

@@ -51,23 +51,22 @@ class LayerTask {
             fetch(*store_, RunLayout(task.run).model_file("manifest.json")).text(),
             "manifest.json"))) {}
 
-  std::vector<LayerReport> run() {
+  void run(ProfileReport& report) {
     LayerProfiler profiler(profiler_options(), input(), target());
     const auto begin = environment_.clock.now();
     send_output(profiler.first_pass());
     const Duration pass = environment_.clock.now() - begin;
-    std::vector<LayerReport> reports(
-        static_cast<std::size_t>(task_.last_layer - task_.first_layer));
-    if (!has_time_for((task_.warm_up_passes + 2) * pass)) return reports;
+    report.layers.resize(static_cast<std::size_t>(task_.last_layer - task_.first_layer));
+    if (!has_time_for((task_.micro_batches * task_.warm_up_passes + 1) * pass)) return;
     const auto bytes = profiler.measure_bytes();
-    for (std::size_t i = 0; i < reports.size(); ++i) {
-      reports[i].activation_bytes = bytes[i].activation;
-      reports[i].workspace_bytes = bytes[i].workspace;
-      reports[i].output_bytes = bytes[i].output;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      auto& layer = report.layers[i];
+      layer.activation_bytes = bytes[i].activation;
+      layer.workspace_bytes = bytes[i].workspace;
+      layer.output_bytes = bytes[i].output;
     }
     for (int i = 0; i < task_.warm_up_passes; ++i) profiler.measure_round(Duration::zero());
-    measure_rounds(profiler, 2 * pass, reports);
-    return reports;
+    measure_rounds(profiler, task_.micro_batches * pass, report);
   }
 
  private:
@@ -98,6 +97,7 @@ class LayerTask {
     options.samples = job.training.micro_batch_size;
     options.micro_batches = task_.micro_batches;
     options.measures_norm = job.training.clip_norm > 0;
+    options.cpus = environment_.cpus;
     options.wire_bytes = wire_bytes;
     return options;
   }
@@ -124,16 +124,17 @@ class LayerTask {
     store_->put_if_absent(ProfileLayout(task_.run).input(task_.last_layer), message.parts);
   }
 
-  void measure_rounds(LayerProfiler& profiler, Duration longest,
-                      std::vector<LayerReport>& reports) {
-    for (int round = 0; round < task_.rounds && has_time_for(2 * longest); ++round) {
+  // `longest` is a guess of how long a round takes.
+  void measure_rounds(LayerProfiler& profiler, Duration longest, ProfileReport& report) {
+    for (int i = 0; i < task_.rounds && has_time_for(2 * longest); ++i) {
       const auto begin = environment_.clock.now();
-      const auto seconds = profiler.measure_round(from_seconds(task_.round_seconds));
+      const auto round = profiler.measure_round(from_seconds(task_.round_seconds));
       longest = std::max(longest, Duration(environment_.clock.now() - begin));
-      for (std::size_t i = 0; i < reports.size(); ++i) {
-        reports[i].forward.push_back(seconds[i].forward);
-        reports[i].backward.push_back(seconds[i].backward);
-        reports[i].update.push_back(seconds[i].update);
+      report.stretch.push_back(round.stretch);
+      for (std::size_t layer = 0; layer < round.layers.size(); ++layer) {
+        report.layers[layer].forward.push_back(round.layers[layer].forward);
+        report.layers[layer].backward.push_back(round.layers[layer].backward);
+        report.layers[layer].update.push_back(round.layers[layer].update);
       }
     }
   }
@@ -162,7 +163,7 @@ ProfileReport run_profile_task(const ProfileTask& task, const ProfileEnvironment
       report.links = measure_links(task, environment);
       break;
     case ProfileTask::Kind::kLayers:
-      report.layers = LayerTask(task, environment).run();
+      LayerTask(task, environment).run(report);
       break;
   }
   report.usage = environment.usage();

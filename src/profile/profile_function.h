@@ -32,6 +32,7 @@ struct ProfileEnvironment {
   Deadline deadline;  // when the platform ends the function
   int memory_mb = 0;  // of the function
   int threads = 1;
+  double cpus = 1;  // CPU time per second that the platform grants it
 };
 
 // Returns before the deadline, with fewer rounds than asked for if need be; with none when not even

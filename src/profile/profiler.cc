@@ -56,28 +56,27 @@ Error failure_of(int memory_mb, const InvocationOutcome& outcome) {
 
 std::string milliseconds(double seconds) { return fmt::format("{:.4g} ms", seconds * 1e3); }
 
-void divide(std::vector<double>& values, double divisor) {
-  for (double& value : values) value /= divisor;
-}
-
-std::size_t rounds_of(const std::vector<LayerReport>& reports) {
-  return reports.empty() ? 0 : reports.front().forward.size();
-}
-
 void append(std::vector<double>& values, const std::vector<double>& more) {
   values.insert(values.end(), more.begin(), more.end());
 }
 
 // Further rounds of the same layers.
-void append(std::vector<LayerReport>& reports, const std::vector<LayerReport>& more) {
-  if (reports.empty()) {
-    reports = more;
+void append(ProfileReport& report, const ProfileReport& more) {
+  append(report.stretch, more.stretch);
+  if (report.layers.empty()) {
+    report.layers = more.layers;
     return;
   }
-  for (std::size_t i = 0; i < reports.size(); ++i) {
-    append(reports[i].forward, more.at(i).forward);
-    append(reports[i].backward, more.at(i).backward);
-    append(reports[i].update, more.at(i).update);
+  for (std::size_t i = 0; i < report.layers.size(); ++i) {
+    append(report.layers[i].forward, more.layers.at(i).forward);
+    append(report.layers[i].backward, more.layers.at(i).backward);
+    append(report.layers[i].update, more.layers.at(i).update);
+  }
+}
+
+void scale(LayerReport& layer, double factor) {
+  for (auto* values : {&layer.forward, &layer.backward, &layer.update}) {
+    for (double& value : *values) value *= factor;
   }
 }
 
@@ -280,10 +279,10 @@ bool Profiler::measure_group(int memory_mb, Group group, std::stop_token stop) {
   auto layer_task = task(ProfileTask::Kind::kLayers);
   layer_task.first_layer = group.first;
   layer_task.last_layer = group.last;
-  std::vector<LayerReport> reports;
+  ProfileReport all;
   bool tried_afresh = false;
-  while (rounds_of(reports) < static_cast<std::size_t>(request_.rounds)) {
-    layer_task.rounds = request_.rounds - static_cast<int>(rounds_of(reports));
+  while (std::cmp_less(all.stretch.size(), request_.rounds)) {
+    layer_task.rounds = request_.rounds - static_cast<int>(all.stretch.size());
     const auto outcome = invoke(memory_mb, layer_task, stop);
     if (is_out_of_memory(outcome)) {
       // A process that has run other layers before may hold memory of theirs.
@@ -295,11 +294,11 @@ bool Profiler::measure_group(int memory_mb, Group group, std::stop_token stop) {
     if (outcome.kind == Kind::kTimedOut) return false;
     if (outcome.kind != Kind::kSucceeded) throw failure_of(memory_mb, outcome);
     const auto report = ProfileReport::from_text(outcome.payload);
-    if (rounds_of(report.layers) == 0) return false;
-    append(reports, report.layers);
+    if (report.stretch.empty()) return false;
+    append(all, report);
   }
   const std::lock_guard lock(mutex_);
-  accept(progress_.options.at(memory_mb), group, reports);
+  accept(progress_.options.at(memory_mb), group, all);
   double forward = 0, backward = 0;
   for (auto i = group.first; i < group.last; ++i) {
     const auto& report =
@@ -314,14 +313,13 @@ bool Profiler::measure_group(int memory_mb, Group group, std::stop_token stop) {
   return true;
 }
 
-void Profiler::accept(OptionProgress& option, Group group,
-                      const std::vector<LayerReport>& reports) {
+// Of the stretches the least is the platform's own: other processes can only add to it.
+void Profiler::accept(OptionProgress& option, Group group, const ProfileReport& report) {
+  const double stretch = *std::min_element(report.stretch.begin(), report.stretch.end());
   for (int i = group.first; i < group.last; ++i) {
-    auto report = reports.at(static_cast<std::size_t>(i - group.first));
-    divide(report.forward, request_.time_dilation);
-    divide(report.backward, request_.time_dilation);
-    divide(report.update, request_.time_dilation);
-    option.layers.at(static_cast<std::size_t>(i)) = {State::kMeasured, std::move(report)};
+    auto layer = report.layers.at(static_cast<std::size_t>(i - group.first));
+    scale(layer, stretch / request_.time_dilation);
+    option.layers.at(static_cast<std::size_t>(i)) = {State::kMeasured, std::move(layer)};
   }
 }
 

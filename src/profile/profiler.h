@@ -77,7 +77,7 @@ class Profiler {
   void measure_layers(int memory_mb, std::stop_token stop);
   Group next_group(const OptionProgress& option, int memory_mb, int most_layers) const;
   bool measure_group(int memory_mb, Group group, std::stop_token stop);
-  void accept(OptionProgress& option, Group group, const std::vector<LayerReport>& reports);
+  void accept(OptionProgress& option, Group group, const ProfileReport& report);
 
   ProfileTask task(ProfileTask::Kind kind) const;
   InvocationOutcome invoke(int memory_mb, const ProfileTask& task, std::stop_token stop);
