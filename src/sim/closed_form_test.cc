@@ -134,7 +134,7 @@ TEST(ClosedForm, AnyPipelineOfOneReplica) {
   }
 }
 
-// t_s of the paper: 2 s / w + (2 + n) lat, and (3 - 2 / n) s / w + 4 lat for LambdaML's three phases.
+// t_s of the paper: 2 s / w + (2 + n) lat; LambdaML's three phases: (3 - 2 / n) s / w + 4 lat.
 TEST(ClosedForm, BalancedReplicas) {
   for (const auto algorithm : {AllReduceAlgorithm::kPipelined, AllReduceAlgorithm::kThreePhase}) {
     for (const int n : {2, 3, 4, 5}) {

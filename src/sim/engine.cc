@@ -282,8 +282,8 @@ void Engine::answer_poll(std::uint32_t worker) {
   if (events_.size() == polls_ && all_ask_in_vain()) check_complete();
 }
 
-// The request's latency is over at `at`, now or later; its bytes move, alone on the function's link,
-// which only this lane uses.
+// The request's latency is over at `at`, now or later; its bytes move, alone on the function's
+// link, which only this lane uses.
 void Engine::transfer(std::uint32_t worker, std::size_t lane, SimTime at) {
   if (shared_[lane] && at > now_) return push(at, EventKind::kAnswer, worker, lane);
   const auto& task = running(worker, lane);

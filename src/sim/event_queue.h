@@ -27,8 +27,7 @@ struct Event {
   std::uint8_t lane = 0;  // kBackgroundLane: removal of messages
 };
 
-// Events of equal time in the order (kind, worker, lane, order of push). An event takes 16 bytes: the
-// queue's comparisons are most of what a simulation does.
+// Events of equal time in the order (kind, worker, lane, order of push). An event takes 16 bytes.
 class EventQueue {
  public:
   static constexpr std::uint32_t kMostWorkers = 1U << 26;

@@ -34,8 +34,8 @@ TEST(Requests, FollowFromTheSchedule) {
   EXPECT_EQ(requests.bytes_down, crossings * 1000 + all_reduce + 12 * 128);
 }
 
-// Literal figures of real workers on a MemoryStore behind a CountingStore (bench/sim_accuracy.cc, the
-// plans "2 x 3, uneven shares, clipping" and "1 x 4"), the same for every step.
+// Literal figures of real workers on a MemoryStore behind a CountingStore (bench/sim_accuracy.cc,
+// the plans "2 x 3, uneven shares, clipping" and "1 x 4"), the same for every step.
 TEST(Requests, EqualThoseOfRealWorkers) {
   const std::uint64_t output = 128 + 400'000;  // the bench's layers give 100,000 floats a sample
   const TestStage one{

@@ -7,8 +7,8 @@
 namespace funcpipe::sim {
 namespace {
 
-// Bytes that may be missing at a transfer's end: what moves in a picosecond, which times are rounded
-// to, and what the clock's rounding hides.
+// Bytes that may be missing at a transfer's end: what moves in a picosecond, to which times are
+// rounded, and what the clock's rounding hides.
 double tolerance(double rate, double moved) { return 1e-3 + 1e-12 * (rate + moved); }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace funcpipe::sim {
 //
 // Transfers of the same own limit have the same rate at any time, so a group of them needs one
 // clock: the bytes each of its transfers has moved. A transfer that starts when the group's clock
-// shows x ends when it shows x + its bytes, whatever the rates are in between. There are as many groups as
-// there are different links in a plan, few: a change costs O(groups + log transfers).
+// shows x ends when it shows x + its bytes, whatever the rates are in between. There are as many
+// groups as there are different links in a plan, few: a change costs O(groups + log transfers).
 class SharedLink {
  public:
   explicit SharedLink(double bytes_per_second) : capacity_(bytes_per_second) {}

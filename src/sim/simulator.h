@@ -7,16 +7,16 @@
 //
 // How that differs from the closed form of Liu et al. 2023 (planner/planning_problem.h)
 //
-//   Equal: with ideal waiting and one replica, t_f + t_b(0), whatever the stages take. The gates that
-//   keep downloads kPrefetch micro-batches ahead at most cost nothing there: let the slowest of all
-//   lanes take T a micro-batch; every lane can keep a beat of T, and the download of a micro-batch
-//   may begin when the forward of the second before is over, which is so since download and forward
-//   together take at most 2 T. Neither does the single lane for both directions of messages: gradients
-//   travel when all activations have.
+//   Equal: with ideal waiting and one replica, t_f + t_b(0), whatever the stages take. The gates
+//   that keep downloads at most kPrefetch micro-batches ahead cost nothing there: let the slowest of
+//   all lanes take T a micro-batch; every lane can keep a beat of T, and a download may begin when
+//   the forward of the second micro-batch before is over, which is so since download and forward
+//   together take at most 2 T. Nor does it cost anything that activations and gradients share
+//   lanes: gradients travel when all activations have.
 //
 //   Different:
-//   - Latency in the all-reduce. A lane makes one request at a time: 2 n latencies for the pipelined
-//     algorithm, not 2 + n, and 3 n - 2 for three phases, not 4. Equal for two replicas.
+//   - Latency in the all-reduce. A lane makes one request at a time: 2 n latencies for the
+//     pipelined algorithm, not 2 + n, and 3 n - 2 for three phases, not 4. Equal for two replicas.
 //   - The splits of a stage queue on the uplink behind its last gradient, so that stages but the
 //     first begin to synchronise later by up to that upload.
 //   - Steps overlap. The closed form adds the slowest stage's backward and synchronisation to the
@@ -26,8 +26,8 @@
 //   - Polling. A request that is on its way when its message becomes complete still finds it, so
 //     that a message comes between 0 and a delay (20 ms at most) and a latency after that; with
 //     ideal waiting and in the closed form, always a latency.
-//   - Uneven shares. With micro-batches that the replicas do not divide, the busiest replica decides;
-//     in the closed form all have the same.
+//   - Uneven shares. With micro-batches that the replicas do not divide, the busiest replica
+//     decides; in the closed form all have the same.
 //
 // Without limits of the store and with ideal waiting, nothing gets slower when a link, a latency or
 // a layer gets faster. With polling it can, by a poll.
