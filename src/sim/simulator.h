@@ -9,8 +9,8 @@
 //
 //   Equal: with ideal waiting and one replica, t_f + t_b(0), whatever the stages take. The gates
 //   that keep downloads at most kPrefetch micro-batches ahead cost nothing there: let the slowest
-//   of all lanes take T a micro-batch; every lane can keep a beat of T, and a download may begin when
-//   the forward of the second micro-batch before is over, which is so since download and forward
+//   of all lanes take T a micro-batch; every lane can keep a beat of T, and a download may begin
+//   when the forward of the second micro-batch before is over: it is, since download and forward
 //   together take at most 2 T. Nor does it cost anything that activations and gradients share
 //   lanes: gradients travel when all activations have.
 //
