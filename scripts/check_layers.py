@@ -26,7 +26,7 @@ ALLOWED = {
     "nn": "base core data runtime",
     "profile": "base core store data collective platform nn",
     "coordinator": "base core store data platform",
-    "report": "base core planner sim",
+    "report": "base core schedule planner sim",
 }
 ALLOWED = {folder: set(others.split()) for folder, others in ALLOWED.items()}
 ALLOWED["cli"] = set(ALLOWED)

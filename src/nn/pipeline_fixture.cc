@@ -61,16 +61,19 @@ TensorBundle TestDataset::read_targets(const std::vector<std::uint32_t>& order) 
 }
 
 TestPipeline::TestPipeline(const ModelArchive& archive, const JobSpec& job,
-                           const std::vector<int>& cuts, int replicas)
-    : job_(job), replicas_(replicas) {
+                           const std::vector<int>& cuts, int replicas, int segment_layers)
+    : segmented(segment_layers > 0), job_(job), replicas_(replicas) {
   std::vector<int> bounds = {0};
   bounds.insert(bounds.end(), cuts.begin(), cuts.end());
   bounds.push_back(archive.layer_count());
   for (int replica = 0; replica < replicas; ++replica) {
     auto& stages = stages_.emplace_back();
     for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
-      stages.push_back(
-          make_torch_stage(torch_stage_options(archive, bounds[i], bounds[i + 1], job, 1)));
+      auto options = torch_stage_options(archive, bounds[i], bounds[i + 1], job, 1);
+      for (int cut = segment_layers; segmented && cut < bounds[i + 1] - bounds[i];
+           cut += segment_layers)
+        options.segment_cuts.push_back(static_cast<std::size_t>(cut));
+      stages.push_back(make_torch_stage(options));
     }
   }
 }
@@ -91,19 +94,33 @@ LossSums TestPipeline::run_replica(std::size_t replica, const TestDataset& data,
   auto& stages = stages_[replica];
   for (auto& stage : stages) stage->begin_step();
   LossSums sums;
+  const auto context = [&](const MicroBatch& micro_batch) {
+    MicroBatchContext result{step.index, micro_batch, step.count, true};
+    result.recompute = recompute;
+    result.segmented = segmented && micro_batch.index == share.front().index;
+    return result;
+  };
   for (const auto& micro_batch : share) {
     const auto records = slice(order, step.first + micro_batch.first, micro_batch.count);
-    sums += forward(replica, {step.index, micro_batch, step.count, true}, data.read_inputs(records),
+    sums += forward(replica, context(micro_batch), data.read_inputs(records),
                     data.read_targets(records));
   }
   for (auto micro_batch = share.rbegin(); micro_batch != share.rend(); ++micro_batch) {
     TensorBundle gradient;
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
-      gradient =
-          (*stage)->backward({step.index, *micro_batch, step.count, true}, std::move(gradient));
+      gradient = run_backward(**stage, context(*micro_batch), std::move(gradient));
     }
   }
   return sums;
+}
+
+TensorBundle TestPipeline::run_backward(StageCompute& stage, MicroBatchContext context,
+                                        TensorBundle gradient) {
+  if (context.recompute) stage.recompute(context);
+  const auto segments = context.segmented ? static_cast<int>(stage.segment_begins().size()) : 1;
+  for (; context.segment < segments; ++context.segment)
+    gradient = stage.backward(context, std::move(gradient));
+  return gradient;
 }
 
 void TestPipeline::all_reduce(const Step& step) {

@@ -31,8 +31,9 @@ struct TestRun {
 class TestPipeline {
  public:
   // Stages between the cuts ({}: one stage).
+  // `segment_layers` > 0: every segment of a stage has so many layers.
   TestPipeline(const ModelArchive& archive, const JobSpec& job, const std::vector<int>& cuts,
-               int replicas = 1);
+               int replicas = 1, int segment_layers = 0);
 
   // Trains steps [first, last) of the job on `data`; returns the mean loss of each.
   std::vector<double> train(const TestDataset& data, std::int64_t first, std::int64_t last);
@@ -45,10 +46,16 @@ class TestPipeline {
     return *stages_.at(replica).at(stage);
   }
 
+  // How micro-batches are held and run backward: no bit may depend on it.
+  bool recompute = false;
+  bool segmented = false;  // the last one to run backward
+
  private:
   LossSums run_replica(std::size_t replica, const TestDataset& data, const Step& step);
   LossSums forward(std::size_t replica, MicroBatchContext context, TensorBundle input,
                    TensorBundle target);
+  static TensorBundle run_backward(StageCompute& stage, MicroBatchContext context,
+                                   TensorBundle gradient);
   void all_reduce(const Step& step);
   void apply(const Step& step);
 

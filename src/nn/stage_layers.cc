@@ -15,14 +15,16 @@
 namespace funcpipe::nn {
 namespace {
 
-// Whether some layer writes into the stage's input: as the first one, or after layers that pass
-// their input through (Flatten).
-bool some_layer_writes_input(const std::vector<Layer>& layers) {
-  for (const auto& layer : layers) {
-    if (layer.writes_input()) return true;
-    if (!layer.may_alias_input()) return false;
+// For each layer: whether it or one after it writes into its input, as the first one, or after
+// layers that pass their input through (Flatten).
+std::vector<bool> who_writes_leaves(const std::vector<Layer>& layers) {
+  std::vector<bool> result(layers.size());
+  bool next = false;
+  for (auto i = layers.size(); i-- > 0;) {
+    next = layers[i].writes_input() || (layers[i].may_alias_input() && next);
+    result[i] = next;
   }
-  return false;
+  return result;
 }
 
 template <typename Predicate>
@@ -70,7 +72,7 @@ void watch_backward(const LayerValue& output, const GraphNodes& known, StageObse
 StageLayers::StageLayers(std::vector<Layer> layers, std::uint64_t seed, StageObserver* observer)
     : layers_(std::move(layers)),
       seed_(seed),
-      clone_input_(some_layer_writes_input(layers_)),
+      writes_leaves_(who_writes_leaves(layers_)),
       observer_(observer) {
   for (auto& layer : layers_) layer.set_training(false);
 }
@@ -93,6 +95,30 @@ NamedTorchTensors StageLayers::floating_point_buffers() const {
   return result;
 }
 
+std::size_t StageLayers::trained_values(std::size_t layer) const {
+  std::int64_t count = 0;
+  for (const auto& [name, tensor] : layers_.at(layer).parameters()) {
+    if (tensor.requires_grad()) count += tensor.numel();
+  }
+  return static_cast<std::size_t>(count);
+}
+
+std::vector<at::Tensor> StageLayers::copy_of_buffers() const {
+  std::vector<at::Tensor> copies;
+  for (const auto& layer : layers_) {
+    for (const auto& [name, buffer] : layer.buffers()) copies.push_back(buffer.clone());
+  }
+  return copies;
+}
+
+// Past the version counter: graphs hold on to running statistics, without using them.
+void StageLayers::restore_buffers(const std::vector<at::Tensor>& copies) const {
+  auto copy = copies.begin();
+  for (const auto& layer : layers_) {
+    for (const auto& [name, buffer] : layer.buffers()) buffer.variable_data().copy_(*copy++);
+  }
+}
+
 NamedTorchTensors StageLayers::all_tensors() const {
   NamedTorchTensors result;
   for (const auto& layer : layers_) {
@@ -110,9 +136,9 @@ void StageLayers::set_training(bool training) {
 }
 
 // In-place layers throw on a leaf, and would change bytes that belong to someone else.
-LayerValue StageLayers::working_copy(const LayerValue& leaves) const {
+LayerValue StageLayers::working_copy(const LayerValue& leaves, std::size_t first_layer) const {
   auto copy = leaves;
-  if (!clone_input_) return copy;
+  if (!writes_leaves_.at(first_layer)) return copy;
   const auto& originals = leaves.tensors;
   for (std::size_t i = 0; i < originals.size(); ++i) {
     const auto first = static_cast<std::size_t>(
@@ -124,11 +150,12 @@ LayerValue StageLayers::working_copy(const LayerValue& leaves) const {
   return copy;
 }
 
-LayerValue StageLayers::run(const MicroBatchContext& context, const LayerValue& leaves) {
+LayerValue StageLayers::run(const MicroBatchContext& context, const LayerValue& leaves,
+                            std::size_t first, std::size_t last) {
   set_training(context.training);
-  auto value = working_copy(leaves);
+  auto value = working_copy(leaves, first);
   auto* observer = context.training ? observer_ : nullptr;
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
+  for (auto i = first; i < last; ++i) {
     auto& layer = layers_[i];
     const auto known = observer ? nodes_of(value) : GraphNodes();
     if (observer) observer->forward_begins(i);

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/jit/python/update_graph_executor_opt.h>
 
 #include "base/error.h"
 #include "nn/input_conversion.h"
+#include "nn/micro_batch_graph.h"
 #include "nn/stage_layers.h"
 #include "nn/stage_optimizer.h"
 #include "nn/torch_bridge.h"
@@ -69,11 +70,7 @@ double sum_of_squares(const at::Tensor& tensor) {
   return sum;
 }
 
-bool occurs_before(const std::vector<at::Tensor>& tensors, std::size_t index) {
-  const auto end = tensors.begin() + static_cast<std::ptrdiff_t>(index);
-  return std::any_of(tensors.begin(), end,
-                     [&](const auto& tensor) { return tensor.is_same(tensors[index]); });
-}
+const std::vector<std::size_t> kOneSegment;
 
 class TorchStage final : public StageCompute {
  public:
@@ -84,6 +81,7 @@ class TorchStage final : public StageCompute {
         optimizer_(options.optimizer, parameters_),
         conversion_(make_conversion(options)),
         loss_(options.loss),
+        segment_cuts_(options.segment_cuts),
         is_first_(options.first_layer == 0),
         is_last_(options.is_last),
         gradient_count_(value_count(parameters_)),
@@ -105,34 +103,64 @@ class TorchStage final : public StageCompute {
 
   TensorBundle forward(const MicroBatchContext& context, TensorBundle input) override {
     const ComputeScope scope(context.training);
-    auto leaves = make_leaves(context, input);
-    auto output = layers_.run(context, leaves);
+    auto graph = run_layers(context, input);
+    const auto& output = graph.output();
     auto bundle = nn::to_bundle(output.tensors, output.is_tuple);
-    if (context.training) keep(context, std::move(leaves.tensors), std::move(output.tensors));
+    keep(context, std::move(graph), std::move(input), {});
     return bundle;
   }
 
   LossSums forward_loss(const MicroBatchContext& context, TensorBundle input,
                         TensorBundle target) override {
     const ComputeScope scope(context.training);
-    auto leaves = make_leaves(context, input);
+    auto graph = run_layers(context, input);
     nn::LossTerms terms{};
-    auto loss = compute_loss(context, leaves, target, terms);
-    if (context.training) keep(context, std::move(leaves.tensors), {std::move(loss)});
+    graph.end_in(compute_loss(context, graph.output(), target, terms));
+    keep(context, std::move(graph), std::move(input), std::move(target));
     const auto samples = context.micro_batch.count;
     return {terms.mean_loss * static_cast<double>(samples), terms.correct, samples};
   }
 
+  void recompute(const MicroBatchContext& context) override {
+    const ComputeScope scope(true);
+    auto& flight = in_flight(context);
+    const auto buffers = layers_.copy_of_buffers();
+    auto graph = run_layers(context, flight.input);
+    if (is_last_) {
+      nn::LossTerms terms{};
+      graph.end_in(compute_loss(context, graph.output(), flight.target, terms));
+    }
+    layers_.restore_buffers(buffers);
+    flight = {std::move(graph), {}, {}};
+  }
+
   TensorBundle backward(const MicroBatchContext& context, TensorBundle output_gradient) override {
     const ComputeScope scope(false);
-    auto node = in_flight_.extract(context.micro_batch.index);
-    if (node.empty()) {
-      fail(ErrorCode::kFailedPrecondition,
-           "backward of micro-batch {} without its forward in this step",
+    auto& flight = in_flight(context);
+    if (!flight.graph) {
+      fail(ErrorCode::kFailedPrecondition, "backward of micro-batch {} without its recompute",
            context.micro_batch.index);
     }
-    run_backward(node.mapped().outputs, nn::to_tensors(output_gradient));
-    return is_first_ ? TensorBundle{} : input_gradients(node.mapped());
+    auto gradients = nn::to_tensors(output_gradient);
+    do {
+      flight.graph->backward(std::move(gradients));
+      gradients.clear();
+    } while (!context.segmented && !flight.graph->is_done());
+    if (!flight.graph->is_done()) return {};
+    const auto node = in_flight_.extract(context.micro_batch.index);
+    if (is_first_) return {};
+    const auto& result = node.mapped().graph->input_gradients();
+    return nn::to_bundle(result, result.size() != 1);
+  }
+
+  std::vector<std::size_t> segment_begins() const override {
+    std::vector<std::size_t> begins = {0};
+    std::size_t layer = 0, offset = 0;
+    for (const auto cut : segment_cuts_) {
+      for (; layer < cut; ++layer) offset += layers_.trained_values(layer);
+      begins.insert(begins.begin(), offset);
+    }
+    return begins;
   }
 
   std::span<float> synchronised_values(double buffer_weight) override {
@@ -188,10 +216,26 @@ class TorchStage final : public StageCompute {
   }
 
  private:
-  // Leaves and roots of a micro-batch's graph, between its forward and backward.
+  // A micro-batch between its forward and its backward: its graph, or what recompute() needs.
   struct InFlight {
-    std::vector<at::Tensor> inputs, outputs;
+    std::optional<nn::MicroBatchGraph> graph;
+    TensorBundle input, target;
   };
+
+  InFlight& in_flight(const MicroBatchContext& context) {
+    const auto found = in_flight_.find(context.micro_batch.index);
+    if (found == in_flight_.end()) {
+      fail(ErrorCode::kFailedPrecondition,
+           "backward of micro-batch {} without its forward in this step",
+           context.micro_batch.index);
+    }
+    return found->second;
+  }
+
+  nn::MicroBatchGraph run_layers(const MicroBatchContext& context, const TensorBundle& input) {
+    const auto& cuts = context.segmented ? segment_cuts_ : kOneSegment;
+    return {layers_, context, make_leaves(context, input), cuts};
+  }
 
   at::Tensor slice(std::int64_t offset, const at::Tensor& like) const {
     return synchronised_.narrow(0, offset, like.numel()).view(like.sizes());
@@ -208,9 +252,8 @@ class TorchStage final : public StageCompute {
     return leaves;
   }
 
-  at::Tensor compute_loss(const MicroBatchContext& context, const LayerValue& leaves,
+  at::Tensor compute_loss(const MicroBatchContext& context, const LayerValue& output,
                           const TensorBundle& target, nn::LossTerms& terms) {
-    const auto output = layers_.run(context, leaves);
     const auto targets = nn::to_tensors(target);
     if (output.is_tuple || targets.size() != 1) {
       fail(ErrorCode::kInvalidArgument,
@@ -222,41 +265,15 @@ class TorchStage final : public StageCompute {
     return nn::weighted_loss(loss_, output.tensors.front(), targets.front(), weight, terms);
   }
 
-  void keep(const MicroBatchContext& context, std::vector<at::Tensor> inputs,
-            std::vector<at::Tensor> outputs) {
-    if (is_first_) inputs.clear();
-    in_flight_.insert_or_assign(context.micro_batch.index,
-                                InFlight{std::move(inputs), std::move(outputs)});
-  }
-
-  void run_backward(const std::vector<at::Tensor>& outputs,
-                    const std::vector<at::Tensor>& gradients) const {
-    if (!is_last_ && gradients.size() != outputs.size()) {
-      fail(ErrorCode::kInvalidArgument, "{} gradients came back for {} outputs of {}",
-           gradients.size(), outputs.size(), layers_.last().describe());
+  void keep(const MicroBatchContext& context, nn::MicroBatchGraph graph, TensorBundle input,
+            TensorBundle target) {
+    if (!context.training) return;
+    auto& flight = in_flight_[context.micro_batch.index];
+    if (context.recompute) {
+      flight = {std::nullopt, std::move(input), std::move(target)};
+    } else {
+      flight = {std::move(graph), {}, {}};
     }
-    std::vector<at::Tensor> roots, root_gradients;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (!outputs[i].requires_grad() || occurs_before(outputs, i)) continue;
-      if (!is_last_ && !gradients[i].defined()) continue;
-      roots.push_back(outputs[i]);
-      root_gradients.push_back(is_last_ ? at::Tensor() : gradients[i]);
-    }
-    if (roots.empty()) return;
-    try {
-      torch::autograd::backward(roots, root_gradients);
-    } catch (...) {
-      nn::rethrow_as_error(fmt::format("backward from {}", layers_.last().describe()));
-    }
-  }
-
-  static TensorBundle input_gradients(const InFlight& flight) {
-    std::vector<at::Tensor> gradients;
-    for (std::size_t i = 0; i < flight.inputs.size(); ++i) {
-      const bool sent = flight.inputs[i].requires_grad() && !occurs_before(flight.inputs, i);
-      gradients.push_back(sent ? flight.inputs[i].grad() : at::Tensor());
-    }
-    return nn::to_bundle(gradients, gradients.size() != 1);
   }
 
   void take_summed_buffers() {
@@ -275,6 +292,7 @@ class TorchStage final : public StageCompute {
   nn::StageOptimizer optimizer_;
   nn::InputConversion conversion_;
   LossKind loss_;
+  std::vector<std::size_t> segment_cuts_;
   bool is_first_, is_last_;
 
   std::int64_t gradient_count_;

@@ -40,6 +40,8 @@ struct TorchStageOptions {
   std::vector<double> mean, scale;  // as in DataSpec
   LossKind loss = LossKind::kCrossEntropy;
   OptimizerSpec optimizer;
+  // Layers, counted within the stage, that begin its segments after the first (MicroBatchContext).
+  std::vector<std::size_t> segment_cuts = {};
   std::uint64_t seed = 0;
   int threads = 1;                        // see configure_torch
   nn::StageObserver* observer = nullptr;  // outlives the stage

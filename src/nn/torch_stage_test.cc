@@ -65,6 +65,26 @@ TEST_P(EveryModel, SplitsGiveTheBitsOfTheWholeModel) {
   EXPECT_LT(whole.losses.back(), 4);
 }
 
+TEST_P(EveryModel, RecomputationAndSegmentsChangeNoBit) {
+  const auto& [model, kind] = GetParam();
+  const auto archive = build_builtin_model(model.name, model.options, 3);
+  const auto data = TestDataset::images(model.image, 30, 10, 5);
+  const auto job = small_job(kind);
+  for (const auto& cuts : {std::vector<int>{}, model.cut}) {
+    TestPipeline plain(archive, job, cuts, 2);
+    const auto losses = plain.train(data, 0, 3);
+    for (const bool recompute : {false, true}) {
+      for (const int segment_layers : {0, 1, 3}) {
+        TestPipeline other(archive, job, cuts, 2, segment_layers);
+        other.recompute = recompute;
+        EXPECT_EQ(other.train(data, 0, 3), losses);
+        EXPECT_EQ(other.weights(), plain.weights())
+            << model.name << " recompute " << recompute << " segments of " << segment_layers;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, EveryModel,
     testing::Values(std::pair(kLenet, Kind::kSgd), std::pair(kLenet, Kind::kAdam),
@@ -165,6 +185,19 @@ TEST_F(LenetStage, BoundaryOfAnotherShapeNamesTheLayerInOneLine) {
   });
   EXPECT_THAT(message,
               AllOf(HasSubstr("layer 7 ('7', Linear) on [4, 9]"), testing::Not(HasSubstr("\n"))));
+}
+
+TEST_F(LenetStage, SegmentsBeginWhereTheirGradientsDo) {
+  auto options = torch_stage_options(archive_, 0, archive_.layer_count(), job_, 1);
+  options.segment_cuts = {3, 7};
+  const auto stage = make_torch_stage(options);
+  const auto& layers = archive_.manifest().layers;
+  const auto values = [&](std::size_t first, std::size_t last) {
+    std::int64_t count = 0;
+    for (auto i = first; i < last; ++i) count += layers[i].parameter_count();
+    return static_cast<std::size_t>(count);
+  };
+  EXPECT_EQ(stage->segment_begins(), (std::vector<std::size_t>{values(0, 7), values(0, 3), 0}));
 }
 
 TEST_F(LenetStage, BackwardNeedsItsForward) {

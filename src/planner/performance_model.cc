@@ -26,6 +26,10 @@ double common_unit(const std::vector<double>& values) {
   return unit;
 }
 
+double slower_link(const ProfiledOption& option) {
+  return std::min(option.uplink_bytes_per_second, option.downlink_bytes_per_second);
+}
+
 class ProblemBuilder {
  public:
   ProblemBuilder(PerformanceModel model, const ModelProfile& profile, const PlanningInput& input)
@@ -157,8 +161,8 @@ class ProblemBuilder {
     degree.state_factor = state_factor(replicas);
     for (const auto index : options_) {
       const auto& option = profile_.options[index];
-      const auto algorithm = full_ ? input_.all_reduce : AllReduceAlgorithm::kPipelined;
-      const auto sync = all_reduce_cost(algorithm, replicas, option);
+      const auto sync = full_ ? all_reduce_cost(input_.all_reduce, replicas, option)
+                              : paper_all_reduce_cost(replicas, option);
       const double norms = full_ && input_.clip ? 2 * option.latency_seconds : 0;
       degree.sync_seconds_per_byte.push_back(sync.seconds_per_byte);
       degree.sync_seconds.push_back(sync.seconds + norms);
@@ -212,13 +216,19 @@ std::vector<int> dividing_degrees(std::int64_t micro_batches, int max_degree) {
   return degrees;
 }
 
+AllReduceCost paper_all_reduce_cost(int replicas, const ProfiledOption& option) {
+  if (replicas == 1) return {};
+  return {2 / slower_link(option), (2 + replicas) * option.latency_seconds};
+}
+
 AllReduceCost all_reduce_cost(AllReduceAlgorithm algorithm, int replicas,
                               const ProfiledOption& option) {
   if (replicas == 1) return {};
-  const double rate = std::min(option.uplink_bytes_per_second, option.downlink_bytes_per_second);
-  if (algorithm == AllReduceAlgorithm::kThreePhase)
-    return {(3 - 2.0 / replicas) / rate, 4 * option.latency_seconds};
-  return {2 / rate, (2 + replicas) * option.latency_seconds};
+  if (algorithm == AllReduceAlgorithm::kThreePhase) {
+    return {(3 - 2.0 / replicas) / slower_link(option),
+            (3 * replicas - 2) * option.latency_seconds};
+  }
+  return {2 / slower_link(option), 2 * replicas * option.latency_seconds};
 }
 
 Plan to_plan(const PlanningProblem& problem, const Solution& solution,

@@ -53,6 +53,9 @@ struct AllReduceCost {
   double seconds_per_byte = 0;
   double seconds = 0;
 };
+// As the paper has it: 2 s/w + (2 + n) lat.
+AllReduceCost paper_all_reduce_cost(int replicas, const ProfiledOption& option);
+// As it is: a lane makes one request after the other, so every one costs its latency.
 AllReduceCost all_reduce_cost(AllReduceAlgorithm algorithm, int replicas,
                               const ProfiledOption& option);
 

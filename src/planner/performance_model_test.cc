@@ -74,7 +74,7 @@ TEST(PerformanceModel, FullCountsWhatIsOnTheBill) {
   const auto result = evaluate(problem, two_stages(1));
   const auto& platform = input.platform;
   EXPECT_DOUBLE_EQ(result.stages[0].update, 0.05);
-  EXPECT_DOUBLE_EQ(result.stages[0].sync, (3 - 2.0 / 2) * 2'002'000 / 20e6 + 4 * 0.01);
+  EXPECT_DOUBLE_EQ(result.stages[0].sync, (3 - 2.0 / 2) * 2'002'000 / 20e6 + (3 * 2 - 2) * 0.01);
   const double gb = 3 * 2;  // 3 GB, twice
   const double cuts = 8 * 2 * (platform.usd_per_put + platform.usd_per_get);
   const double all_reduce = 2 * 2 * (2 * platform.usd_per_put + 2 * platform.usd_per_get);

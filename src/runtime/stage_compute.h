@@ -18,6 +18,11 @@ struct MicroBatchContext {
                                    // micro-batch weighs count / batch_samples
   bool training =
       true;  // false: evaluation; nothing is kept for backward, no buffer changes, no dropout
+  bool recompute = false;  // training: only the input is kept; recompute() comes before backward
+  // Training: backward comes in as many parts as the stage has segments, each of which completes the
+  // gradients of its layers. `segment` counts them from the last layers to the first.
+  bool segmented = false;
+  int segment = 0;
 };
 
 // Sums over the samples of one or more micro-batches.
@@ -42,7 +47,8 @@ struct LossSums {
 //   for its micro-batches in order:           forward or forward_loss, keeping what backward needs
 //   for its micro-batches in reverse order:   backward
 //   with replicas:                            synchronised_values(own samples / batch_samples),
-//                                             summed in place over the replicas
+//                                             summed in place over the replicas; at any time after
+//                                             the last forward: gradients follow with backward
 //   apply(...)
 // Bundles passed in are consumed (their owner is released when no longer needed); bundles returned
 // own their bytes. Throws Error(kInvalidArgument) naming the layer when shapes do not fit or a
@@ -59,11 +65,18 @@ class StageCompute {
   // The last stage: loss against `target`.
   virtual LossSums forward_loss(const MicroBatchContext& context, TensorBundle input,
                                 TensorBundle target) = 0;
+  // Runs a micro-batch forward again, whose forward had context.recompute: the same bits, and no
+  // buffer changes.
+  virtual void recompute(const MicroBatchContext& context) = 0;
   // Adds to the gradients. `output_gradient` answers the bundle that forward returned, member by
   // member (empty on the last stage). Returns the gradient of the stage's input, member by member
-  // (empty on the first stage).
+  // (empty on the first stage). Of a segmented micro-batch only the first part takes a gradient, and
+  // only the last part returns one.
   virtual TensorBundle backward(const MicroBatchContext& context, TensorBundle output_gradient) = 0;
 
+  // Where in the synchronised values the gradients of each segment begin, from the last layers'
+  // segment (the highest) to the first's (0).
+  virtual std::vector<std::size_t> segment_begins() const = 0;
   // What replicas have to sum: all gradients, then for all floating-point buffers what this step has changed them by, times
   // `buffer_weight`. Contiguous; valid and writable until apply(), which adds the summed changes to the buffers the step began
   // with. Without replicas it is not called, and buffers stay as they are.
