@@ -2,10 +2,10 @@
 // other, each where a Gaussian process expects most improvement over the best so far.
 //
 // Variables are those of the co-optimisation problem: number of stages, cuts, an option for every
-// stage, degree. The process sees a plan as a point in a unit cube: degree, number of stages, and at
-// each of several depths of the model (equal shares of its computation) the option there and how many
-// stages end before it. Its values are logarithms of the objective; plans that do not fit or break a
-// limit count as worse than the worst that does not, by how far they are off.
+// stage, degree. The process sees a plan as a point in a unit cube: degree, number of stages, and
+// at each of several depths of the model (equal shares of its computation) the option there and how
+// many stages end before it. Its values are logarithms of the objective; plans that do not fit or
+// break a limit count as worse than the worst of the others, by how far they are off.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct BayesOptions {
   std::uint64_t seed = 1;
 };
 
-// Deterministic for a seed. The proof is kFeasible without a bound, or kUnknown when no plan within the
-// limits was met. Throws Error(kInvalidArgument) for a problem that check() rejects.
+// Deterministic for a seed. The proof is kFeasible without a bound, or kUnknown when no plan within
+// the limits was met. Throws Error(kInvalidArgument) for a problem that check() rejects.
 SolverResult solve_bayes(const PlanningProblem& problem, const Objective& objective,
                          const BayesOptions& options = {});
 

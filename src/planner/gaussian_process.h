@@ -1,4 +1,5 @@
-// Gaussian-process regression with a Matern 5/2 kernel (Rasmussen and Williams 2006, algorithm 2.1).
+// Gaussian-process regression with a Matern 5/2 kernel (Rasmussen and Williams 2006, algorithm
+// 2.1).
 #pragma once
 
 #include <Eigen/Dense>
@@ -13,8 +14,8 @@ class GaussianProcess {
     double deviation = 0;
   };
 
-  // `points`: one in each column. Values are standardised; the length scale, of all dimensions alike,
-  // and the noise are those of greatest marginal likelihood among a few.
+  // `points`: one in each column. Values are standardised; the length scale, of all dimensions
+  // alike, and the noise are those of greatest marginal likelihood among a few.
   void fit(const Eigen::MatrixXd& points, const Eigen::VectorXd& values);
 
   // After fit(): what it holds for likely at this point, in the units of the values.

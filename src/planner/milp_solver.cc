@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "planner/evaluate.h"
 #include "planner/incumbent.h"
 #include "planner/milp_programme.h"
@@ -14,6 +15,8 @@
 
 namespace funcpipe {
 namespace {
+
+constexpr std::size_t kMostStages = 10'000;  // CBC gets no further than the root within minutes
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
@@ -47,13 +50,23 @@ class MilpSearch {
   // Degrees that can hold the best plan, the most promising first.
   std::vector<int> by_least_value() const {
     std::vector<std::pair<double, int>> order;
-    for (int degree = 0; degree < static_cast<int>(problem_.degrees.size()); ++degree)
-      if (const auto of_use = stages(degree); !of_use.empty())
-        order.emplace_back(least_value(of_use), degree);
+    for (int degree = 0; degree < static_cast<int>(problem_.degrees.size()); ++degree) {
+      const auto of_use = stages(degree);
+      check_size(of_use.size());
+      if (!of_use.empty()) order.emplace_back(least_value(of_use), degree);
+    }
     std::sort(order.begin(), order.end());
     std::vector<int> degrees;
     for (const auto& [value, degree] : order) degrees.push_back(degree);
     return degrees;
+  }
+
+  void check_size(std::size_t stage_count) const {
+    if (stage_count <= kMostStages) return;
+    fail(ErrorCode::kInvalidArgument,
+         "a model of {} layers has {} possible stages at {} memory options, too many for a linear "
+         "programme (at most {}): merge layers to 40 or fewer, or use the exact solver",
+         problem_.layer_count(), stage_count, problem_.option_count(), kMostStages);
   }
 
   static double least_value(const std::vector<MilpStage>& stages) {

@@ -104,8 +104,8 @@ double all_terms(const MilpStage& stage) {
   return stage.forward_terms + stage.backward + stage.gradient_up;
 }
 
-// What a plan takes beside the sum of its terms: seconds = sum + (mu - 1) * (forward + backward) + tail,
-// if the first stage ends last; more if another does.
+// What a plan takes beside the sum of its terms: seconds = sum + (mu - 1) * (forward + backward) +
+// tail, if the first stage ends last; more if another does.
 struct Extremes {
   double forward = 0, backward = 0;  // largest terms
   double tail = 0;

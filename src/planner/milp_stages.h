@@ -1,5 +1,5 @@
-// The stages a plan can have at one degree, with bounds on the plans they are in. Internal to the MILP
-// solver.
+// The stages a plan can have at one degree, with bounds on the plans they are in. Internal to the
+// MILP solver.
 #pragma once
 
 #include <vector>

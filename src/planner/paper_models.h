@@ -1,11 +1,11 @@
-// The models of Liu et al. 2023 as chains of layers, in numbers that follow from their shapes alone:
+// The models of Liu et al. 2023 as chains of layers, in numbers that follow from their shapes:
 //
 //   resnet101      304 elements: He et al. 2016 as torchvision builds it, every convolution,
 //                  normalisation and activation by itself; inside a block its input travels along
 //   amoebanet-d18  24 cells of AmoebaNet-D with 256 filters (Real et al. 2019; the genotype that
 //   amoebanet-d36  42  GPipe and torchgpipe use); cells pass (x, skip)
-//   bert-large     296 elements: embeddings, 24 blocks of 12, pooler (Devlin et al. 2019); sequences
-//                  of 64 tokens, a vocabulary of 30,522
+//   bert-large     296 elements: embeddings, 24 blocks of 12, pooler (Devlin et al. 2019), for
+//                  sequences of 64 tokens and a vocabulary of 30,522
 //
 // Images have 3 x 224 x 224 values and 1000 classes. Values are 32-bit floats.
 #pragma once

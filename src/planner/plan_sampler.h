@@ -11,8 +11,8 @@ class PlanSampler {
  public:
   PlanSampler(const PlanningProblem& problem, std::uint64_t seed) : problem_(problem), rng_(seed) {}
 
-  // Any degree, numbers of stages uniform in their logarithm, cuts anywhere; one option for all stages
-  // in half of the cases.
+  // Any degree, numbers of stages uniform in their logarithm, cuts anywhere; one option for all
+  // stages in half of the cases.
   Solution random();
   // One to three changes: a cut moved, added or taken away, an option changed for one stage or for
   // all, another degree.

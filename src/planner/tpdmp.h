@@ -9,9 +9,9 @@
 //   load = F + B + activation in and out + gradient in and out
 //
 // Of all these partitions the best under the objective is taken. Tarnawski et al. state an integer
-// programme; on a chain dynamic programming reaches the same optimum, and is what is done here. Where
-// several partitions have the least largest load, the programme leaves open which it returns; this
-// one is as balanced in each of its prefixes.
+// programme; on a chain dynamic programming reaches the same optimum, and is what is done here.
+// Where several partitions have the least largest load, the programme leaves open which it returns;
+// this one is as balanced in each of its prefixes.
 #pragma once
 
 #include <vector>

@@ -25,8 +25,8 @@ double largest_load(const Evaluation& evaluation) {
 }
 
 // The integer programme of Tarnawski et al. on a chain: x[i][k] puts layer i into stage k of K, in
-// order and without an empty stage; enter[i][k] >= x[i][k] - x[i - 1][k] pays for the cut before layer
-// i, leave[i][k] for the one behind it.
+// order and without an empty stage; enter[i][k] >= x[i][k] - x[i - 1][k] pays for the cut before
+// layer i, leave[i][k] for the one behind it.
 class PlacementProgramme {
  public:
   PlacementProgramme(const PlanningProblem& problem, int option, int degree, int stages)
