@@ -34,7 +34,11 @@ int profile(const ProfileOptions& options) {
     write_file(output, result.to_json().dump(1) + "\n");
   } catch (const Error& error) {
     if (!interrupt.interrupted()) throw;
-    fmt::print(stderr, "funcpipe: stopped; the same command goes on from {}\n", partial.string());
+    if (std::filesystem::exists(partial)) {
+      fmt::print(stderr, "funcpipe: stopped; the same command goes on from {}\n", partial.string());
+    } else {
+      fmt::print(stderr, "funcpipe: stopped\n");
+    }
     return kExitInterrupted;
   }
   std::error_code ignored;

@@ -45,20 +45,58 @@ ProfileProgress earlier_progress(const std::filesystem::path& path,
   return {};
 }
 
+// Removes what a run has put into a store, at the end of this object's life.
+class RunObjects {
+ public:
+  RunObjects(ObjectStore& store, std::string run) : store_(store), run_(std::move(run)) {}
+  ~RunObjects() {
+    try {
+      for (const auto& object : list_all(store_, run_ + "/")) store_.remove(object.key);
+    } catch (const Error& error) {
+      fmt::print(stderr, "objects of the profile are left in the store under '{}/': {}\n", run_,
+                 error.what());
+    }
+  }
+  RunObjects(const RunObjects&) = delete;
+  RunObjects& operator=(const RunObjects&) = delete;
+
+ private:
+  ObjectStore& store_;
+  const std::string run_;
+};
+
+void check(const ProfilingOptions& options, const LocalPlatformSpec& local) {
+  if (std::filesystem::is_directory(options.output)) {
+    fail(ErrorCode::kInvalidArgument, "'{}' is a folder; the profile needs the name of a file",
+         options.output.string());
+  }
+  if (options.parallel > local.max_concurrency) {
+    fail(ErrorCode::kInvalidArgument,
+         "--parallel {} is more than the {} functions at a time that max_concurrency allows",
+         options.parallel, local.max_concurrency);
+  }
+}
+
+std::vector<int> memory_options(const PreparedJob& prepared, const ProfilingOptions& options) {
+  if (options.memory_mb.empty()) return default_memory_options(prepared.job);
+  const std::set<int> sorted(options.memory_mb.begin(), options.memory_mb.end());
+  return {sorted.begin(), sorted.end()};
+}
+
 class ProfileRun {
  public:
   // Starts the local platform.
   ProfileRun(const PreparedJob& prepared, const ProfilingOptions& options)
       : prepared_(prepared),
         options_(options),
-        memory_mb_(options.memory_mb.empty() ? default_memory_options(prepared.job)
-                                             : options.memory_mb),
+        memory_mb_(memory_options(prepared, options)),
         id_(unique_run_id(prepared.job.name)),
         own_store_(prepared.job.store.empty() ? beside(options.output, ".store")
                                               : std::filesystem::path()),
         store_url_(prepared.job.store.empty() ? url_of(beside(options.output, ".store"))
                                               : prepared.job.store),
         store_(open_store(store_url_), store_usage_),
+        objects_(store_, id_),
         host_({executable_path(), "host", "--control-fd"},
               local_host_config(prepared.job.platform.local, {memory_mb_.begin(), memory_mb_.end()},
                                 {})),
@@ -126,10 +164,12 @@ class ProfileRun {
   const ProfilingOptions& options_;
   const std::vector<int> memory_mb_;
   const std::string id_;
-  const OwnStore own_store_;  // goes after the host, when nobody writes any more
+  // Store and objects go after the host, when nobody writes any more.
+  const OwnStore own_store_;
   const std::string store_url_;
   UsageCounter store_usage_;
   CountingStore store_;
+  const RunObjects objects_;
   SteadyClock clock_;
   const LocalHostProcess host_;
   LambdaClient platform_;
@@ -151,6 +191,7 @@ std::vector<int> default_memory_options(const JobSpec& job) {
 
 ModelProfile measure_profile(const PreparedJob& prepared, const ProfilingOptions& options,
                              std::stop_token stop) {
+  check(options, prepared.job.platform.local);
   return ProfileRun(prepared, options).run(std::move(stop));
 }
 

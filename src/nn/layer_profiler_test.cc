@@ -84,8 +84,11 @@ TEST_F(LayerProfilerTest, ActivationsAreWhatAutogradKeeps) {
 }
 
 TEST_F(LayerProfilerTest, CutsDoNotChangeWhatLayersKeepOrSend) {
-  use("resnet-small",
-      {{"image", {3, 8, 8}}, {"blocks", {1, 1}}, {"skip", "tuple"}, {"classes", 4}});
+  use("resnet-small", {{"image", {3, 8, 8}},
+                       {"channels", {4, 8}},
+                       {"blocks", 1},
+                       {"skip", "tuple"},
+                       {"classes", 4}});
   auto whole = profiler();
   whole.first_pass();
   const auto expected = whole.measure_bytes();
@@ -101,7 +104,9 @@ TEST_F(LayerProfilerTest, CutsDoNotChangeWhatLayersKeepOrSend) {
       const auto& same = expected[static_cast<std::size_t>(i)];
       EXPECT_EQ(found.output, same.output) << i;
       // What a stage sends is kept until it is sent, whether the next layer needs it or not.
-      if (i + 1 < last) EXPECT_EQ(found.activation, same.activation) << i;
+      if (i + 1 < last) {
+        EXPECT_EQ(found.activation, same.activation) << i;
+      }
     }
     input = std::move(output);
     first = last;
@@ -137,8 +142,11 @@ TEST_F(LayerProfilerTest, ALayerWithoutGradientTakesNoBackwardTime) {
 }
 
 TEST_F(LayerProfilerTest, RunsOnSyntheticInput) {
-  use("resnet-small",
-      {{"image", {3, 8, 8}}, {"blocks", {1, 1}}, {"skip", "tuple"}, {"classes", 4}});
+  use("resnet-small", {{"image", {3, 8, 8}},
+                       {"channels", {4, 8}},
+                       {"blocks", 1},
+                       {"skip", "tuple"},
+                       {"classes", 4}});
   const auto& before = archive_->manifest().layers[3];
   ASSERT_TRUE(before.output_is_tuple);
   auto part = profiler(4, archive_->layer_count(),

@@ -21,6 +21,8 @@ namespace {
 
 constexpr int kParallelDownloads = 8;
 constexpr auto kReserve = std::chrono::seconds(2);  // for the answer
+// Of CPU time: what a round lasts at least, so that it spans many accounting periods of any quota.
+constexpr double kRoundCpuSeconds = 0.05;
 
 Buffer fetch(ObjectStore& store, const std::string& key) {
   auto object = store.get(key);
@@ -34,6 +36,12 @@ std::vector<std::uint32_t> first_records(std::int64_t records, std::int64_t coun
   for (std::size_t i = 0; i < result.size(); ++i)
     result[i] = static_cast<std::uint32_t>(i % static_cast<std::size_t>(records));
   return result;
+}
+
+// What layer `layer` takes: one micro-batch, as the layers before it made it. Beside the model,
+// which lies where it lies in a training run.
+std::string input_key(const ProfileTask& task, int layer) {
+  return fmt::format("{}/input/{}", task.run, layer);
 }
 
 std::uint64_t wire_bytes(const TensorBundle& bundle) {
@@ -110,7 +118,7 @@ class LayerTask {
 
   TensorBundle input() {
     if (task_.first_layer == 0) return read_data(&Dataset::read_inputs);
-    auto object = store_->get(ProfileLayout(task_.run).input(task_.first_layer));
+    auto object = store_->get(input_key(task_, task_.first_layer));
     if (object) return decode(std::move(*object));
     const auto& before = manifest_.layers.at(static_cast<std::size_t>(task_.first_layer) - 1);
     return synthetic_bundle(before.outputs, before.output_is_tuple,
@@ -121,14 +129,17 @@ class LayerTask {
   void send_output(const TensorBundle& output) {
     if (is_last()) return;
     const auto message = encode(output);
-    store_->put_if_absent(ProfileLayout(task_.run).input(task_.last_layer), message.parts);
+    store_->put_if_absent(input_key(task_, task_.last_layer), message.parts);
   }
 
   // `longest` is a guess of how long a round takes.
   void measure_rounds(LayerProfiler& profiler, Duration longest, ProfileReport& report) {
+    const auto at_least =
+        from_seconds(std::max(task_.round_seconds, kRoundCpuSeconds / environment_.cpus));
+    longest = std::max(longest, at_least);
     for (int i = 0; i < task_.rounds && has_time_for(2 * longest); ++i) {
       const auto begin = environment_.clock.now();
-      const auto round = profiler.measure_round(from_seconds(task_.round_seconds));
+      const auto round = profiler.measure_round(at_least);
       longest = std::max(longest, Duration(environment_.clock.now() - begin));
       report.stretch.push_back(round.stretch);
       for (std::size_t layer = 0; layer < round.layers.size(); ++layer) {
@@ -147,7 +158,7 @@ class LayerTask {
 
 LinkReport measure_links(const ProfileTask& task, const ProfileEnvironment& environment) {
   const auto store = environment.open_store(task.store);
-  return probe_links(*store, ProfileLayout(task.run).links(environment.memory_mb),
+  return probe_links(*store, fmt::format("{}/links/{}", task.run, environment.memory_mb),
                      environment.clock, {task.burst_bytes, from_seconds(task.transfer_seconds)});
 }
 

@@ -11,19 +11,6 @@
 
 namespace funcpipe {
 
-// Where the objects of a profile lie in the store; every key begins with the run's prefix. The
-// model lies as in a training run (core/run_layout.h).
-class ProfileLayout {
- public:
-  explicit ProfileLayout(std::string prefix) : prefix_(std::move(prefix)) {}
-  // What layer `layer` takes: one micro-batch, as the layers before it made it.
-  std::string input(int layer) const { return fmt::format("{}/input/{}", prefix_, layer); }
-  std::string links(int memory_mb) const { return fmt::format("{}/links/{}", prefix_, memory_mb); }
-
- private:
-  std::string prefix_;
-};
-
 // Collaborators, as of runtime/worker.h.
 struct ProfileEnvironment {
   std::function<std::unique_ptr<ObjectStore>(const std::string& url)> open_store;

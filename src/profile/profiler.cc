@@ -121,21 +121,15 @@ ModelProfile Profiler::run(ProfileProgress progress, std::stop_token stop) {
   }
   std::stop_source stop_all;
   const std::stop_callback pass_on(stop, [&] { stop_all.request_stop(); });
-  try {
-    upload_model();
-    for_each_in_parallel(options.size(), request_.parallel, [&](std::size_t i) {
-      try {
-        measure_option(options[i], stop_all.get_token());
-      } catch (...) {
-        stop_all.request_stop();
-        throw;
-      }
-    });
-  } catch (...) {
-    remove_objects();
-    throw;
-  }
-  remove_objects();
+  upload_model();
+  for_each_in_parallel(options.size(), request_.parallel, [&](std::size_t i) {
+    try {
+      measure_option(options[i], stop_all.get_token());
+    } catch (...) {
+      stop_all.request_stop();
+      throw;
+    }
+  });
   std::erase_if(progress_.options, [&](const auto& item) {
     return std::find(options.begin(), options.end(), item.first) == options.end();
   });
@@ -158,17 +152,6 @@ void Profiler::upload_model() {
   for_each_in_parallel(layers.size(), kParallelTransfers, [&](std::size_t i) {
     put(store_, layout.model_file(layers[i].file), request_.layer_files[i].view());
   });
-}
-
-void Profiler::remove_objects() {
-  try {
-    const auto objects = list_all(store_, request_.run + "/");
-    for_each_in_parallel(objects.size(), kParallelTransfers,
-                         [&](std::size_t i) { store_.remove(objects[i].key); });
-  } catch (const Error& error) {
-    const std::lock_guard lock(mutex_);
-    events_.note(fmt::format("objects of the profile are left in the store: {}", error.what()));
-  }
 }
 
 void Profiler::measure_option(int memory_mb, std::stop_token stop) {
@@ -313,9 +296,8 @@ bool Profiler::measure_group(int memory_mb, Group group, std::stop_token stop) {
   return true;
 }
 
-// Of the stretches the least is the platform's own: other processes can only add to it.
 void Profiler::accept(OptionProgress& option, Group group, const ProfileReport& report) {
-  const double stretch = *std::min_element(report.stretch.begin(), report.stretch.end());
+  const double stretch = quartiles_of(report.stretch).median;
   for (int i = group.first; i < group.last; ++i) {
     auto layer = report.layers.at(static_cast<std::size_t>(i - group.first));
     scale(layer, stretch / request_.time_dilation);

@@ -24,9 +24,9 @@ struct ProfileRequest {
   const JobSpec& job;  // dataset URLs are absolute
   const ModelManifest& manifest;
   const std::vector<Buffer>& layer_files;  // one for each layer
-  std::string run;                         // prefix within the store
+  std::string run;                         // prefix of all objects in the store, which stay there
   std::string store_url;                   // of the same store as the functions open it
-  std::vector<int> memory_mb;              // options to measure
+  std::vector<int> memory_mb;              // options to measure, each once
   std::function<std::string(int memory_mb)> function_name;
   int rounds = 7;
   int warm_up_passes = 3;
@@ -55,10 +55,10 @@ class Profiler {
            Clock& clock, ProfileEvents events);
   ~Profiler();
 
-  // Goes on from `progress`, which must have the request's fingerprint or be empty. Leaves nothing
-  // in the store. Layers that a function of some size cannot run are marked in the profile. Throws
-  // Error when functions fail for another reason than memory or time, when no layer runs at any
-  // option, and kCancelled when `stop` is requested.
+  // Goes on from `progress`, which must have the request's fingerprint or be empty. Layers that a
+  // function of some size cannot run are marked in the profile. Throws Error when functions fail
+  // for another reason than memory or time, when some layer runs at no option, and kCancelled when
+  // `stop` is requested.
   ModelProfile run(ProfileProgress progress, std::stop_token stop);
 
   // What the functions of each option have used, in the order of the options.
@@ -70,7 +70,6 @@ class Profiler {
   };
 
   void upload_model();
-  void remove_objects();
   void measure_option(int memory_mb, std::stop_token stop);
   void measure_start(int memory_mb, std::stop_token stop);
   void measure_links(int memory_mb, std::stop_token stop);
