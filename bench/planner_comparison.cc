@@ -100,7 +100,7 @@ void compare_milp() {
   for (const auto& model : paper_profile_names()) {
     const auto profile = paper_profile(model);
     for (const int batch_size : {16, 64}) {
-      for (const int layers : {8, 12, 16, 20, 24, 32, 40})
+      for (const int layers : {8, 12, 16, 20, 24, 32})
         if (!compare_milp(profile, layers, batch_size)) break;
     }
   }

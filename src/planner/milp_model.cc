@@ -30,7 +30,7 @@ void MilpModel::add_row(double lower, std::vector<Term> terms, double upper) {
 class CbcRun {
  public:
   CbcRun(const MilpModel& model, const CbcOptions& options)
-      : model_(model), cbc_(Cbc_newModel(), &Cbc_deleteModel) {
+      : model_(model), cutoff_(options.cutoff), cbc_(Cbc_newModel(), &Cbc_deleteModel) {
     Cbc_setLogLevel(cbc_.get(), 0);
     load();
     for (const auto& [name, value] : std::initializer_list<std::pair<const char*, std::string>>{
@@ -52,18 +52,30 @@ class CbcRun {
     Cbc_solve(cbc_.get());
     MilpResult result;
     result.nodes = Cbc_getNodeCount(cbc_.get());
-    result.bound = Cbc_getBestPossibleObjValue(cbc_.get());
     if (const double* values = Cbc_bestSolution(cbc_.get()))
       result.values.assign(values, values + model_.column_count());
     if (Cbc_isProvenInfeasible(cbc_.get())) {
       result.status = MilpResult::Status::kInfeasible;
+      result.bound = std::numeric_limits<double>::infinity();
     } else if (Cbc_isProvenOptimal(cbc_.get()) && !result.values.empty()) {
       result.status = MilpResult::Status::kOptimal;
+      result.bound = Cbc_getObjValue(cbc_.get());
+    } else {
+      result.bound = open_bound(result);
     }
     return result;
   }
 
  private:
+  // Of a search that was stopped. Before the first node is solved, and when all that is left lies
+  // above the cutoff, what CBC calls its bound is none.
+  double open_bound(const MilpResult& result) const {
+    const double bound = Cbc_getBestPossibleObjValue(cbc_.get());
+    const double best = result.values.empty() ? cutoff_ : Cbc_getObjValue(cbc_.get());
+    const bool known = result.nodes > 0 && bound < best && std::fabs(bound) < kCbcInfinity;
+    return known ? bound : -std::numeric_limits<double>::infinity();
+  }
+
   // Column by column, as CBC takes it.
   void load() {
     std::vector<std::vector<std::pair<int, double>>> entries(model_.columns_.size());
@@ -94,7 +106,10 @@ class CbcRun {
       if (model_.columns_[static_cast<std::size_t>(c)].integer) Cbc_setInteger(cbc_.get(), c);
   }
 
+  static constexpr double kCbcInfinity = 1e49;
+
   const MilpModel& model_;
+  const double cutoff_;
   std::unique_ptr<Cbc_Model, decltype(&Cbc_deleteModel)> cbc_;
 };
 
