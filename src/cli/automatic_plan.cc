@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <system_error>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "cli/planning.h"
 #include "cli/profiling.h"
 
@@ -18,13 +16,7 @@ ModelProfile measure(const PreparedJob& prepared, const AutoPlanSpec& wishes,
   options.memory_mb = wishes.memory_mb;
   options.fresh = true;
   options.output = output;
-  auto profile = measure_profile(prepared, options, std::move(stop));
-  write_file(output, profile.to_json().dump(1) + "\n");
-  auto partial = output;
-  partial += ".partial";
-  std::error_code ignored;
-  std::filesystem::remove(partial, ignored);
-  return profile;
+  return measure_profile(prepared, options, std::move(stop));
 }
 
 void check_model(const ModelProfile& profile, const PreparedJob& prepared,

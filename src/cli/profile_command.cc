@@ -1,13 +1,12 @@
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/job_setup.h"
@@ -26,24 +25,18 @@ struct ProfileOptions {
 int profile(const ProfileOptions& options) {
   const InterruptGuard interrupt;
   const auto prepared = prepare_job_without_plan(options.job_path, options.overrides);
-  const auto& output = options.profiling.output;
-  auto partial = output;
-  partial += ".partial";
   try {
-    const auto result = measure_profile(prepared, options.profiling, interrupt.token());
-    write_file(output, result.to_json().dump(1) + "\n");
+    measure_profile(prepared, options.profiling, interrupt.token());
   } catch (const Error& error) {
     if (!interrupt.interrupted()) throw;
-    if (std::filesystem::exists(partial)) {
-      fmt::print(stderr, "funcpipe: stopped; the same command goes on from {}\n", partial.string());
-    } else {
-      fmt::print(stderr, "funcpipe: stopped\n");
-    }
+    const auto partial = partial_profile(options.profiling.output);
+    fmt::print(stderr, "funcpipe: stopped{}\n",
+               std::filesystem::exists(partial)
+                   ? fmt::format("; the same command goes on from {}", partial.string())
+                   : "");
     return kExitInterrupted;
   }
-  std::error_code ignored;
-  std::filesystem::remove(partial, ignored);
-  fmt::print("{}\n", output.string());
+  fmt::print("{}\n", options.profiling.output.string());
   return kExitOk;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "base/clock.h"
@@ -26,6 +27,10 @@ std::filesystem::path beside(const std::filesystem::path& output, const char* su
   auto path = output;
   path += suffix;
   return path;
+}
+
+std::filesystem::path store_folder(const std::filesystem::path& output) {
+  return beside(output, ".store");
 }
 
 // What an earlier run has measured of the same; nothing when it was of something else.
@@ -91,9 +96,9 @@ class ProfileRun {
         options_(options),
         memory_mb_(memory_options(prepared, options)),
         id_(unique_run_id(prepared.job.name)),
-        own_store_(prepared.job.store.empty() ? beside(options.output, ".store")
+        own_store_(prepared.job.store.empty() ? store_folder(options.output)
                                               : std::filesystem::path()),
-        store_url_(prepared.job.store.empty() ? url_of(beside(options.output, ".store"))
+        store_url_(prepared.job.store.empty() ? url_of(store_folder(options.output))
                                               : prepared.job.store),
         store_(open_store(store_url_), store_usage_),
         objects_(store_, id_),
@@ -107,7 +112,7 @@ class ProfileRun {
 
   ModelProfile run(std::stop_token stop) {
     const auto request = make_request();
-    const auto partial = beside(options_.output, ".partial");
+    const auto partial = partial_profile(options_.output);
     ProfileEvents events;
     events.note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
     events.progressed = [&](const ProfileProgress& progress) {
@@ -178,7 +183,16 @@ class ProfileRun {
 
 }  // namespace
 
+std::filesystem::path partial_profile(const std::filesystem::path& output) {
+  return beside(output, ".partial");
+}
+
 std::vector<int> default_memory_options(const JobSpec& job) {
+  if (job.plan.automatic && !job.plan.automatic->memory_mb.empty()) {
+    const std::set<int> wishes(job.plan.automatic->memory_mb.begin(),
+                               job.plan.automatic->memory_mb.end());
+    return {wishes.begin(), wishes.end()};
+  }
   const auto spec = local_spec();
   const auto& local = job.platform.local;
   const double cores = std::thread::hardware_concurrency();
@@ -192,7 +206,11 @@ std::vector<int> default_memory_options(const JobSpec& job) {
 ModelProfile measure_profile(const PreparedJob& prepared, const ProfilingOptions& options,
                              std::stop_token stop) {
   check(options, prepared.job.platform.local);
-  return ProfileRun(prepared, options).run(std::move(stop));
+  auto profile = ProfileRun(prepared, options).run(std::move(stop));
+  write_file(options.output, profile.to_json().dump(1) + "\n");
+  std::error_code ignored;
+  std::filesystem::remove(partial_profile(options.output), ignored);
+  return profile;
 }
 
 }  // namespace funcpipe

@@ -17,15 +17,19 @@ struct ProfilingOptions {
   int warm_up_passes = 3;
   int parallel = 1;    // memory options at a time
   bool fresh = false;  // leave out what an interrupted run has measured
-  // Beside it, while profiling: <output>.partial (what is measured; stays when interrupted),
-  // <output>.store and <output>.logs.
+  // The profile, as JSON. Beside it, while profiling: <output>.partial (what is measured; stays when
+  // interrupted) and <output>.store.
   std::filesystem::path output;
 };
 
-// AWS's usual sizes, and those of the job's plan; of them those that this machine can be true to.
+// Where an interrupted run leaves what it has measured.
+std::filesystem::path partial_profile(const std::filesystem::path& output);
+
+// What an automatic plan is to choose from; else the size of the job's plan, and of AWS's usual ones
+// those that this machine can be true to.
 std::vector<int> default_memory_options(const JobSpec& job);
 
-// Shows progress and cost on stderr. Does not write `output`.
+// Shows progress and cost on stderr, and writes `output` in the end.
 ModelProfile measure_profile(const PreparedJob& prepared, const ProfilingOptions& options,
                              std::stop_token stop);
 
