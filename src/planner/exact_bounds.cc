@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "planner/exact_scan.h"
 #include "planner/prefix_table.h"
 
 namespace funcpipe::exact {
@@ -12,7 +11,8 @@ namespace {
 
 constexpr std::int64_t kMaxCells = 256;
 constexpr int kMaxUsdLevels = 32;
-constexpr float kHuge = 1e30F;  // instead of infinity, so that differences are numbers
+constexpr double kSmallest = 1e-3;  // threshold, of the largest
+constexpr float kHuge = 1e30F;      // instead of infinity, so that differences are numbers
 
 float rounded_down(double value) { return static_cast<float>(value * (1 - 2e-7)); }
 
@@ -39,11 +39,8 @@ std::int64_t largest_units(const Target& target, const Price& price, std::int64_
 }  // namespace
 
 PrefixBounds::PrefixBounds(const DegreeModel& model, const PlanningProblem& problem,
-                           const ScanReport& report, int thresholds, Target& target)
-    : model_(model),
-      positions_(static_cast<std::size_t>(model.layers()) + 1),
-      least_sum_(report.least_sum),
-      least_bottleneck_(report.least_bottleneck) {
+                           const UsefulRange& range, int thresholds, Target& target)
+    : model_(model), range_(range), positions_(static_cast<std::size_t>(model.layers()) + 1) {
   choose_grid(target);
   choose_thresholds(target, thresholds);
   const auto cells = static_cast<std::size_t>(cells_);
@@ -53,7 +50,16 @@ PrefixBounds::PrefixBounds(const DegreeModel& model, const PlanningProblem& prob
   PrefixTable table(model, unit_, cells_);
   table.fill_forward();
   std::transform(table.values().begin(), table.values().end(), forward_.begin(), rounded_down);
-  for (int k = static_cast<int>(thresholds_.size()) - 1; k >= 0; --k) {
+  const auto forward_values = table.values();
+  table.fill_critical(forward_values);
+  critical_.resize(forward_.size());
+  std::transform(table.values().begin(), table.values().end(), critical_.begin(), rounded_down);
+  for (int h = 0; h <= model.layers(); ++h) {
+    const auto* seconds = forward_row(h);
+    const auto* first = std::find_if(seconds, seconds + cells_, [](float s) { return s < kHuge; });
+    first_cell_.push_back(static_cast<int>(first - seconds));
+  }
+  for (int k = threshold_count() - 1; k >= 0; --k) {
     table.fill(thresholds_[static_cast<std::size_t>(k)]);
     store(k, table);
     offer_plans(k, table, problem, target);
@@ -64,11 +70,11 @@ PrefixBounds::PrefixBounds(const DegreeModel& model, const PlanningProblem& prob
 void PrefixBounds::choose_grid(const Target& target) {
   const auto& price = model_.price();
   if (price.counted) {
-    const double usd = model_.least_stage_usd();
-    const auto most = largest_units(target, price, model_.layers() * model_.largest_units(),
-                                    least_sum_ + least_bottleneck_, usd);
-    unit_ = most / kMaxCells + 1;
-    cells_ = static_cast<int>(most / unit_) + 1;
+    const auto most = std::min(range_.most_units, model_.layers() * model_.largest_units());
+    const auto useful =
+        largest_units(target, price, most, range_.least_seconds, model_.least_stage_usd());
+    unit_ = useful / kMaxCells + 1;
+    cells_ = static_cast<int>(useful / unit_) + 1;
   }
   if (model_.has_constants()) {
     usd_step_ = model_.least_stage_usd() + model_.cut_usd();
@@ -78,15 +84,15 @@ void PrefixBounds::choose_grid(const Target& target) {
 
 // Geometric, from the least bottleneck there is to the largest that may be of use.
 void PrefixBounds::choose_thresholds(const Target& target, int count) {
-  const double usd = model_.least_stage_usd();
-  const double cap = target.cap(model_.price(), static_cast<double>(model_.least_units()), usd);
-  const double most = std::min(cap - least_sum_, model_.repeats() * least_sum_ * 8);
-  if (least_bottleneck_ > 0 && most > least_bottleneck_) {
-    const double ratio = std::pow(most / least_bottleneck_, 1.0 / count);
-    double threshold = least_bottleneck_;
-    for (int k = 0; k + 1 < count; ++k) thresholds_.push_back(threshold *= ratio);
+  const double cap = target.cap(model_.price(), static_cast<double>(model_.least_units()),
+                                model_.least_stage_usd());
+  const double most = std::min(cap - range_.least_sum, range_.most_bottleneck);
+  if (std::isfinite(most) && most > range_.least_bottleneck) {
+    const double least = std::max(range_.least_bottleneck, most * kSmallest);
+    for (int k = 1; k < count; ++k)
+      thresholds_.push_back(least * std::pow(most / least, static_cast<double>(k) / count));
   }
-  thresholds_.push_back(PlanningProblem::kNever);
+  thresholds_.push_back(std::max(most, range_.least_bottleneck) * (1 + kTolerance));
 }
 
 void PrefixBounds::store(int k, const PrefixTable& table) {
@@ -99,7 +105,7 @@ void PrefixBounds::store(int k, const PrefixTable& table) {
     within[i] = rounded_down(values[i]);
     beyond[i] = rounded_down(values[i] + floor);
   }
-  if (k + 1 == static_cast<int>(thresholds_.size())) return;
+  if (k + 1 == threshold_count()) return;
   const auto* next = beyond_.data() + row(k + 1, 0);
   for (std::size_t i = 0; i < size; ++i) beyond[i] = std::min(beyond[i], next[i]);
 }
@@ -125,6 +131,42 @@ void PrefixBounds::update_caps(const Target& target) {
       caps_.push_back(rounded_cap(target.cap(model_.price(), units, level * usd_step_)));
     }
   }
+  totals_ = {cells_, -1};
+  for (int c = 0; c < cells_; ++c) {
+    if (!is_useful(beyond_row(0, model_.layers()), 0, c)) continue;
+    totals_.first = std::min(totals_.first, c);
+    totals_.last = c;
+  }
+}
+
+bool PrefixBounds::is_useful(const float* seconds, float more, int cell) const {
+  return seconds[cell] + more <= cap_row(model_.least_stage_usd())[cell];
+}
+
+std::optional<UsefulRange> PrefixBounds::useful_range() const {
+  if (totals_.last < 0) return std::nullopt;
+  auto range = range_;
+  // The stages of a plan of few cells may be rounded down from any number of units, but for unit 1.
+  if (unit_ == 1) range.most_units = totals_.last;
+  const float* seconds = beyond_row(0, model_.layers());
+  range.least_seconds = kHuge;
+  for (int c = totals_.first; c <= totals_.last; ++c)
+    range.least_seconds = std::min<double>(range.least_seconds, seconds[c]);
+  range.least_seconds = std::max(range.least_seconds, range_.least_seconds);
+  int first = -1, last = -1;  // thresholds between which useful plans lie
+  for (int k = 0; k < threshold_count(); ++k) {
+    const float* within = within_row(k, model_.layers());
+    for (int c = totals_.first; c <= totals_.last; ++c) {
+      if (!is_useful(within, static_cast<float>(floor_of(k)), c)) continue;
+      if (first < 0) first = k;
+      last = k;
+    }
+  }
+  if (first < 0) return std::nullopt;
+  range.least_bottleneck = floor_of(first);
+  range.most_bottleneck =
+      std::min(range.most_bottleneck, thresholds_[static_cast<std::size_t>(last)]);
+  return range;
 }
 
 const float* PrefixBounds::cap_row(double usd) const {
@@ -138,26 +180,34 @@ int PrefixBounds::threshold_of(double bottleneck) const {
                           thresholds_.begin());
 }
 
+// Of the prefix of [0, h), so that label and prefix together make a useful total.
+PrefixBounds::Cells PrefixBounds::useful_cells(int h, const Label& label) const {
+  return {std::max(totals_.first - label.cells, first_cell_[static_cast<std::size_t>(h)]),
+          totals_.last - label.cells};
+}
+
 PrefixBounds::Verdict PrefixBounds::judge(int h, const Label& label) const {
   Verdict verdict;
-  const auto used = label.units / unit_;
-  if (used >= cells_) return verdict;
-  const int cells = cells_ - static_cast<int>(used);
+  const auto cells = useful_cells(h, label);
   const double bottleneck = label.x + label.y;
   const int k = threshold_of(bottleneck);
+  if (cells.first > cells.last || k == threshold_count()) return verdict;
+  const bool last = k + 1 == threshold_count();
   const auto from_within = static_cast<float>(label.q + std::max(bottleneck, floor_of(k)));
-  const bool last = k + 1 == static_cast<int>(thresholds_.size());
   const auto from_beyond = last ? kHuge : static_cast<float>(label.q);
   const auto from_forward = static_cast<float>(label.p + label.x);
+  const auto from_critical = static_cast<float>(label.q + bottleneck);
   const float* within = within_row(k, h);
   const float* beyond = beyond_row(last ? k : k + 1, h);
   const float* forward = forward_row(h);
-  const float* caps = cap_row(label.usd + model_.least_stage_usd()) + used;
+  const float* critical = critical_row(h);
+  const float* caps = cap_row(label.usd + model_.least_stage_usd()) + label.cells;
   float room = -kHuge, least_seconds = kHuge, least_cell = kHuge;
 #pragma omp simd reduction(max : room) reduction(min : least_seconds, least_cell)
-  for (int c = 0; c < cells; ++c) {
+  for (int c = cells.first; c <= cells.last; ++c) {
     const float by_sum = std::min(within[c] + from_within, beyond[c] + from_beyond);
-    const float seconds = std::max(by_sum, forward[c] + from_forward);
+    const float by_stage = std::max(forward[c] + from_forward, critical[c] + from_critical);
+    const float seconds = std::max(by_sum, by_stage);
     const float here = caps[c] - seconds;
     const bool useful = here >= 0;
     room = std::max(room, here);
@@ -172,16 +222,15 @@ PrefixBounds::Verdict PrefixBounds::judge(int h, const Label& label) const {
 }
 
 double PrefixBounds::largest_bottleneck(int h, const Label& label) const {
-  const auto used = label.units / unit_;
-  if (used >= cells_) return -1;
-  const int cells = cells_ - static_cast<int>(used);
-  const float* within = within_row(static_cast<int>(thresholds_.size()) - 1, h);
-  const float* caps = cap_row(label.usd + model_.least_stage_usd()) + used;
+  const auto cells = useful_cells(h, label);
+  const float* within = within_row(threshold_count() - 1, h);
+  const float* caps = cap_row(label.usd + model_.least_stage_usd()) + label.cells;
   const auto from_within = static_cast<float>(label.q);
   float room = -kHuge;
 #pragma omp simd reduction(max : room)
-  for (int c = 0; c < cells; ++c) room = std::max(room, caps[c] - (within[c] + from_within));
-  return room;
+  for (int c = cells.first; c <= cells.last; ++c)
+    room = std::max(room, caps[c] - (within[c] + from_within));
+  return std::min<double>(room, thresholds_.back());
 }
 
 }  // namespace funcpipe::exact

@@ -15,8 +15,12 @@ int fine_thresholds(int layers) { return std::clamp(layers / 4, 4, 64); }
 
 }  // namespace
 
-Driver::Driver(const PlanningProblem& problem, std::int64_t max_functions, bool counted)
-    : problem_(problem), max_functions_(max_functions), counted_(counted) {}
+Driver::Driver(const PlanningProblem& problem, std::int64_t max_functions, bool counted,
+               double least_seconds)
+    : problem_(problem),
+      max_functions_(max_functions),
+      counted_(counted),
+      least_seconds_(least_seconds) {}
 
 void Driver::scan(Target& target, Watch& watch) {
   const auto divisor = price_divisor(problem_);
@@ -28,7 +32,10 @@ void Driver::scan(Target& target, Watch& watch) {
         std::min<std::int64_t>(degree.max_stages, degree.model->layers()))
       continue;
     if (const auto report = exact::scan(*degree.model, problem_, target)) {
-      degree.report = *report;
+      degree.range.least_sum = report->least_sum;
+      degree.range.least_bottleneck = report->least_bottleneck;
+      degree.range.least_seconds =
+          std::max(least_seconds_, report->least_sum + report->least_bottleneck);
       degrees_.push_back(std::move(degree));
     }
   }
@@ -44,18 +51,14 @@ bool Driver::run(Target& target, Watch& watch) {
   return complete;
 }
 
-bool Driver::is_hopeless(const Degree& degree, const PrefixBounds& bounds,
-                         const Target& target) const {
-  return bounds.judge(degree.model->layers(), {}).room < 0;
-  (void)target;
-}
-
 bool Driver::run(Degree& degree, Target& target, Watch& watch) {
   const int fine = fine_thresholds(degree.model->layers());
-  for (const int thresholds : {std::min(kCoarse, fine), fine}) {
+  for (const int thresholds : {std::min(kCoarse, fine), std::min(3 * kCoarse, fine), fine}) {
     if (watch.is_over()) return false;
-    PrefixBounds bounds(*degree.model, problem_, degree.report, thresholds, target);
-    if (is_hopeless(degree, bounds, target)) return true;
+    PrefixBounds bounds(*degree.model, problem_, degree.range, thresholds, target);
+    const auto range = bounds.useful_range();
+    if (!range) return true;
+    degree.range = *range;
     degree.unit = bounds.unit();
     degree.least_seconds.clear();
     for (int c = 0; c < bounds.cells(); ++c)
@@ -83,8 +86,8 @@ double Driver::value_bound(const Degree& degree, const BestTarget& target) const
   const auto& model = *degree.model;
   const double usd = model.least_stage_usd();
   if (degree.least_seconds.empty()) {
-    const double seconds = degree.report.least_sum + degree.report.least_bottleneck;
-    return target.value(model.price(), seconds, static_cast<double>(model.least_units()), usd);
+    return target.value(model.price(), degree.range.least_seconds,
+                        static_cast<double>(model.least_units()), usd);
   }
   double bound = PlanningProblem::kNever;
   for (std::size_t c = 0; c < degree.least_seconds.size(); ++c) {

@@ -15,8 +15,9 @@ namespace funcpipe::exact {
 
 class Driver {
  public:
-  // `counted`: see Price.
-  Driver(const PlanningProblem& problem, std::int64_t max_functions, bool counted);
+  // `counted`: see Price. `least_seconds`: no plan is known to be faster.
+  Driver(const PlanningProblem& problem, std::int64_t max_functions, bool counted,
+         double least_seconds = 0);
 
   // Good plans of every degree, for the target to begin with. Before run().
   void scan(Target& target, Watch& watch);
@@ -34,7 +35,7 @@ class Driver {
  private:
   struct Degree {
     std::unique_ptr<DegreeModel> model;
-    ScanReport report;
+    UsefulRange range;
     std::int64_t max_stages = 0;
     bool done = false;
     std::vector<double> least_seconds;  // by cell of `unit` price units, once bounds are there
@@ -42,12 +43,12 @@ class Driver {
   };
 
   bool run(Degree& degree, Target& target, Watch& watch);
-  bool is_hopeless(const Degree& degree, const PrefixBounds& bounds, const Target& target) const;
   double value_bound(const Degree& degree, const BestTarget& target) const;
 
   const PlanningProblem& problem_;
   const std::int64_t max_functions_;
   const bool counted_;
+  const double least_seconds_;
   std::vector<Degree> degrees_;
   std::int64_t explored_ = 0;
 };

@@ -53,6 +53,7 @@ struct Label {
   double p = 0, q = 0, x = 0, y = 0;
   double usd = 0;  // constant costs
   std::int64_t units = 0;
+  std::int32_t cells = 0;  // sum of the options' (exact_bounds.h)
   std::int32_t stages = 0;
   // The first stage ends where label `parent` of position `end` begins.
   std::int32_t end = 0;

@@ -85,6 +85,7 @@ void Search::expand(int end, std::size_t index, int j, double largest_bottleneck
     if (counts_stages_ && label.stages + 1 + model_.least_stages()[first] > limits_.max_stages)
       continue;
     auto next = prepend(model_, label, j, h, end);
+    next.cells += bounds_.option_cells(j);
     next.parent = static_cast<std::int32_t>(index);
     if (h == 0) {
       complete(next);

@@ -20,7 +20,14 @@ Frontier solve_frontier(const PlanningProblem& problem, const Objective& limits,
   check(problem);
   exact::Watch watch(options);
   exact::FrontierTarget target(limits);
-  exact::Driver driver(problem, limits.max_functions, true);
+  // The fastest plan comes first: no plan that costs more is of use.
+  auto fastest = limits;
+  fastest.usd_weight = 0;
+  fastest.seconds_weight = 1;
+  fastest.max_usd = PlanningProblem::kNever;
+  const auto first = solve_exact(problem, fastest, options);
+  if (first.solution) target.offer(*first.solution, *figures_of(problem, *first.solution));
+  exact::Driver driver(problem, limits.max_functions, true, first.proof.bound);
   driver.scan(target, watch);
   Frontier frontier;
   frontier.complete = driver.run(target, watch);

@@ -141,6 +141,38 @@ void PrefixTable::add_later_stages(std::size_t j, int e) {
   }
 }
 
+// With stage [h, e) last, either a stage before is the critical one, or this one, whose own gradient
+// up is not part of its backward pass.
+void PrefixTable::add_critical(std::size_t j, int h, int e, const double* forward) {
+  const auto& option = model_.options()[j];
+  const auto first = static_cast<std::size_t>(h), last = static_cast<std::size_t>(e);
+  const double terms = option.work[last] - option.work[first] + option.link[last];
+  const double tail = option.tail[last] - option.tail[first] + option.tail_constant;
+  const double before = terms + option.link[first];
+  const double own = terms + option.down[first] + tail;
+  const auto skip = option_cells_[j];
+  const double* from = row(h);
+  const double* from_forward = forward + first * cells_;
+  double* to = values_.data() + last * cells_ + skip;
+  for (std::size_t c = 0; c + skip < cells_; ++c) {
+    const double critical = std::max(from[c] + before, from_forward[c] + own);
+    to[c] = std::min(to[c], critical);
+  }
+}
+
+void PrefixTable::fill_critical(const std::vector<double>& forward) {
+  std::fill(values_.begin(), values_.end(), kInfinity);
+  values_[0] = 0;
+  for (int e = 1; e <= model_.layers(); ++e) {
+    for (std::size_t j = 0; j < windows_.size(); ++j) {
+      const auto& option = model_.options()[j];
+      if (!option.can_cut[static_cast<std::size_t>(e)] || option_cells_[j] >= cells_) continue;
+      for (int h = option.first_start[static_cast<std::size_t>(e)]; h < e; ++h)
+        if (option.can_cut[static_cast<std::size_t>(h)]) add_critical(j, h, e, forward.data());
+    }
+  }
+}
+
 // Walks back by asking which last stage gives the value: sums are repeated in the same order, so
 // the nearest is it.
 Solution PrefixTable::solution(int cell) const {

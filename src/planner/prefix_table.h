@@ -33,6 +33,10 @@ class PrefixTable {
   void fill(double threshold);
   // Forward terms only, whatever the bottlenecks.
   void fill_forward();
+  // Forward terms, and the backward terms and tail of the stage whose backward pass ends last, if all
+  // terms counted once: max over k of (sum of forward + sum of backward of k.. + tail(k)).
+  // `forward`: as fill_forward() leaves it. O(L^2 J cells).
+  void fill_critical(const std::vector<double>& forward);
 
   // [position][cell], infinity where there is none.
   const std::vector<double>& values() const { return values_; }
@@ -57,6 +61,7 @@ class PrefixTable {
   };
 
   void run();
+  void add_critical(std::size_t j, int h, int e, const double* forward);
   void add_position(std::size_t j, int h);
   void drop_positions(std::size_t j, int e);
   void rebuild_front(std::size_t j);

@@ -43,8 +43,10 @@ class Maker {
           {memory, static_cast<double>(memory) * 100, bytes(50), std::int64_t{memory} * 2});
       memory += between(1, 8);
     }
-    if (!wish_.unordered_prices) return;
-    for (auto& option : problem_.options) option.price_units = between(1, 9);
+    for (auto& option : problem_.options) {
+      if (wish_.unordered_prices) option.price_units = between(1, 9);
+      if (wish_.large_prices) option.price_units = option.price_units * 997 + between(0, 99);
+    }
   }
 
   void add_layers(int count) {
@@ -118,7 +120,7 @@ PlanningProblem random_problem(Rng& rng, const RandomProblemOptions& options) {
 RandomProblemOptions with_random_extras(Rng& rng, RandomProblemOptions options) {
   for (bool* extra :
        {&options.exact, &options.asymmetric_links, &options.constant_usd, &options.update,
-        &options.workspace, &options.never, &options.unordered_prices})
+        &options.workspace, &options.never, &options.unordered_prices, &options.large_prices})
     *extra = rng.below(2) == 1;
   return options;
 }

@@ -21,6 +21,7 @@ struct RandomProblemOptions {
   bool workspace = false;         // fixed_bytes, workspace_bytes
   bool never = false;             // layers that do not run at an option
   bool unordered_prices = false;  // price_units not in the order of the memory
+  bool large_prices = false;      // price_units in the thousands without a common divisor
 };
 
 PlanningProblem random_problem(Rng& rng, const RandomProblemOptions& options);
