@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
-#include <numeric>
 #include <utility>
 
 #include <ATen/ATen.h>

@@ -48,7 +48,7 @@ Error failure_of(int memory_mb, const InvocationOutcome& outcome) {
       return {ErrorCode::kUnavailable,
               fmt::format("the platform does not answer for {}: {}", name, outcome.error_message)};
     default:
-      return {ErrorCode::kInternal,
+      return {outcome.kind == Kind::kTimedOut ? ErrorCode::kDeadlineExceeded : ErrorCode::kInternal,
               fmt::format("{} ended: {} ({})\n--- last lines of its log ---\n{}", name,
                           to_string(outcome.kind), outcome.error_message, outcome.log_tail)};
   }
@@ -121,7 +121,9 @@ ModelProfile Profiler::run(ProfileProgress progress, std::stop_token stop) {
   }
   std::stop_source stop_all;
   const std::stop_callback pass_on(stop, [&] { stop_all.request_stop(); });
-  upload_model();
+  if (!std::all_of(options.begin(), options.end(),
+                   [&](int memory_mb) { return progress_.options.at(memory_mb).complete(); }))
+    upload_model();
   for_each_in_parallel(options.size(), request_.parallel, [&](std::size_t i) {
     try {
       measure_option(options[i], stop_all.get_token());
@@ -160,44 +162,47 @@ void Profiler::measure_option(int memory_mb, std::stop_token stop) {
   if (snapshot(memory_mb).open_layers() > 0) measure_layers(memory_mb, stop);
 }
 
-// A cold start is what the first call of a function takes beside its handler, more than the second.
+// Two calls: the first one of a new function starts it.
 void Profiler::measure_start(int memory_mb, std::stop_token stop) {
-  const auto call = [&](InvocationOutcome& outcome) {
-    const auto begin = clock_.now();
-    outcome = invoke(memory_mb, task(ProfileTask::Kind::kStart), stop);
-    return to_seconds(clock_.now() - begin) / request_.time_dilation -
-           to_seconds(outcome.usage.duration);
+  const auto start = task(ProfileTask::Kind::kStart);
+  const auto first = call(memory_mb, start, stop);
+  if (is_out_of_memory(first.outcome)) return mark_too_small(memory_mb);
+  if (first.outcome.kind != Kind::kSucceeded) throw failure_of(memory_mb, first.outcome);
+  const auto second = call(memory_mb, start, stop);
+  if (second.outcome.kind != Kind::kSucceeded) throw failure_of(memory_mb, second.outcome);
+  accept_start(memory_mb, first, second);
+}
+
+// A cold start is what the first call takes beside its handler, more than the second.
+void Profiler::accept_start(int memory_mb, const Call& first, const Call& second) {
+  const auto beside_handler = [&](const Call& call) {
+    return to_seconds(call.duration) / request_.time_dilation -
+           to_seconds(call.outcome.usage.duration);
   };
+  const auto& usage = first.outcome.usage;
   OptionProgress::Start start;
-  InvocationOutcome first, second;
-  const double first_seconds = call(first);
-  const bool fits = !is_out_of_memory(first);
-  if (fits) {
-    if (first.kind != Kind::kSucceeded) throw failure_of(memory_mb, first);
-    const double second_seconds = call(second);
-    if (second.kind != Kind::kSucceeded) throw failure_of(memory_mb, second);
-    if (first.usage.cold_start)
-      start.cold_start_seconds = std::max(0.0, first_seconds - second_seconds);
-    start.base_memory_bytes =
-        static_cast<std::uint64_t>(first.usage.max_memory_used_mb) * kMebibyte;
-    note(memory_mb, fmt::format("cold start {:.2f} s, {} MB before any layer",
-                                start.cold_start_seconds, first.usage.max_memory_used_mb));
-  } else {
-    start.base_memory_bytes = static_cast<std::uint64_t>(memory_mb) * kMebibyte;
-    note(memory_mb, "too little for a worker without any layer");
-  }
+  if (usage.cold_start)
+    start.cold_start_seconds = std::max(0.0, beside_handler(first) - beside_handler(second));
+  start.base_memory_bytes = static_cast<std::uint64_t>(usage.max_memory_used_mb) * kMebibyte;
+  note(memory_mb, fmt::format("cold start {:.2f} s, {} MB before any layer",
+                              start.cold_start_seconds, usage.max_memory_used_mb));
+  const std::lock_guard lock(mutex_);
+  progress_.options.at(memory_mb).start = start;
+  events_.progressed(progress_);
+}
+
+void Profiler::mark_too_small(int memory_mb) {
+  note(memory_mb, "too little for a worker without any layer");
   const std::lock_guard lock(mutex_);
   auto& option = progress_.options.at(memory_mb);
-  option.start = start;
-  if (!fits) {
-    option.links.emplace();
-    for (auto& layer : option.layers) layer.state = State::kDoesNotFit;
-  }
-  progressed();
+  option.start = {0, static_cast<std::uint64_t>(memory_mb) * kMebibyte};
+  option.links.emplace();
+  for (auto& layer : option.layers) layer.state = State::kDoesNotFit;
+  events_.progressed(progress_);
 }
 
 void Profiler::measure_links(int memory_mb, std::stop_token stop) {
-  const auto outcome = invoke(memory_mb, task(ProfileTask::Kind::kLinks), std::move(stop));
+  const auto outcome = call(memory_mb, task(ProfileTask::Kind::kLinks), std::move(stop)).outcome;
   if (outcome.kind != Kind::kSucceeded) throw failure_of(memory_mb, outcome);
   auto links = ProfileReport::from_text(outcome.payload).links.value();
   links.uplink_bytes_per_second *= request_.time_dilation;
@@ -209,31 +214,37 @@ void Profiler::measure_links(int memory_mb, std::stop_token stop) {
                    milliseconds(links.latency_seconds)));
   const std::lock_guard lock(mutex_);
   progress_.options.at(memory_mb).links = links;
-  progressed();
+  events_.progressed(progress_);
 }
 
 // As many layers together as run together: first by estimate, then by trial.
 void Profiler::measure_layers(int memory_mb, std::stop_token stop) {
-  int most_layers = static_cast<int>(request_.manifest.layers.size());
+  const int all = static_cast<int>(request_.manifest.layers.size());
+  int most = all;
   while (true) {
     const auto option = snapshot(memory_mb);
     if (option.open_layers() == 0) return;
-    const auto group = next_group(option, memory_mb, most_layers);
+    const auto group = next_group(option, memory_mb, most);
     const int count = group.last - group.first;
-    if (measure_group(memory_mb, group, stop)) {
-      most_layers *= 2;
+    const auto trial = measure_group(memory_mb, group, stop);
+    if (trial == Trial::kMeasured) {
+      most = std::min(all, 2 * most);
     } else if (count > 1) {
-      most_layers = count / 2;
+      most = count / 2;
     } else {
-      const auto& layer = request_.manifest.layers.at(static_cast<std::size_t>(group.first));
-      note(memory_mb,
-           fmt::format("layer {} ('{}', {}) does not fit", group.first, layer.name, layer.kind));
-      const std::lock_guard lock(mutex_);
-      progress_.options.at(memory_mb).layers.at(static_cast<std::size_t>(group.first)).state =
-          State::kDoesNotFit;
-      progressed();
+      mark_unfit(memory_mb, group.first, trial);
     }
   }
+}
+
+void Profiler::mark_unfit(int memory_mb, int index, Trial trial) {
+  const auto& layer = request_.manifest.layers.at(static_cast<std::size_t>(index));
+  note(memory_mb, fmt::format("layer {} ('{}', {}) does not fit{}", index, layer.name, layer.kind,
+                              trial == Trial::kOutOfTime ? " into the time limit" : ""));
+  const std::lock_guard lock(mutex_);
+  progress_.options.at(memory_mb).layers.at(static_cast<std::size_t>(index)).state =
+      State::kDoesNotFit;
+  events_.progressed(progress_);
 }
 
 Profiler::Group Profiler::next_group(const OptionProgress& option, int memory_mb,
@@ -257,8 +268,7 @@ Profiler::Group Profiler::next_group(const OptionProgress& option, int memory_mb
   return group;
 }
 
-// False: together these layers do not run within the function's memory, or its time limit.
-bool Profiler::measure_group(int memory_mb, Group group, std::stop_token stop) {
+Profiler::Trial Profiler::measure_group(int memory_mb, Group group, std::stop_token stop) {
   auto layer_task = task(ProfileTask::Kind::kLayers);
   layer_task.first_layer = group.first;
   layer_task.last_layer = group.last;
@@ -266,43 +276,41 @@ bool Profiler::measure_group(int memory_mb, Group group, std::stop_token stop) {
   bool tried_afresh = false;
   while (std::cmp_less(all.stretch.size(), request_.rounds)) {
     layer_task.rounds = request_.rounds - static_cast<int>(all.stretch.size());
-    const auto outcome = invoke(memory_mb, layer_task, stop);
+    const auto outcome = call(memory_mb, layer_task, stop).outcome;
     if (is_out_of_memory(outcome)) {
       // A process that has run other layers before may hold memory of theirs.
       if (!outcome.usage.cold_start && !std::exchange(tried_afresh, true)) continue;
-      if (group.last - group.first > 1 || layer_task.micro_batches == 1) return false;
+      if (group.last - group.first > 1 || layer_task.micro_batches == 1) return Trial::kOutOfMemory;
       layer_task.micro_batches = 1;
       continue;
     }
-    if (outcome.kind == Kind::kTimedOut) return false;
+    if (outcome.kind == Kind::kTimedOut) return Trial::kOutOfTime;
     if (outcome.kind != Kind::kSucceeded) throw failure_of(memory_mb, outcome);
     const auto report = ProfileReport::from_text(outcome.payload);
-    if (report.stretch.empty()) return false;
+    if (report.stretch.empty()) return Trial::kOutOfTime;
     append(all, report);
   }
-  const std::lock_guard lock(mutex_);
-  accept(progress_.options.at(memory_mb), group, all);
-  double forward = 0, backward = 0;
-  for (auto i = group.first; i < group.last; ++i) {
-    const auto& report =
-        progress_.options.at(memory_mb).layers.at(static_cast<std::size_t>(i)).report;
-    forward += quartiles_of(report.forward).median;
-    backward += quartiles_of(report.backward).median;
-  }
-  events_.note(fmt::format("{} MB: {}: forward {}, backward {}", memory_mb,
-                           layers_text(group.first, group.last), milliseconds(forward),
-                           milliseconds(backward)));
-  progressed();
-  return true;
+  accept_group(memory_mb, group, all);
+  return Trial::kMeasured;
 }
 
-void Profiler::accept(OptionProgress& option, Group group, const ProfileReport& report) {
+void Profiler::accept_group(int memory_mb, Group group, const ProfileReport& report) {
   const double stretch = quartiles_of(report.stretch).median;
-  for (int i = group.first; i < group.last; ++i) {
-    auto layer = report.layers.at(static_cast<std::size_t>(i - group.first));
+  double forward = 0, backward = 0;
+  auto layers = report.layers;
+  for (auto& layer : layers) {
     scale(layer, stretch / request_.time_dilation);
-    option.layers.at(static_cast<std::size_t>(i)) = {State::kMeasured, std::move(layer)};
+    forward += quartiles_of(layer.forward).median;
+    backward += quartiles_of(layer.backward).median;
   }
+  note(memory_mb, fmt::format("{}: forward {}, backward {}", layers_text(group.first, group.last),
+                              milliseconds(forward), milliseconds(backward)));
+  const std::lock_guard lock(mutex_);
+  auto& option = progress_.options.at(memory_mb);
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    option.layers.at(static_cast<std::size_t>(group.first) + i) = {State::kMeasured,
+                                                                   std::move(layers[i])};
+  events_.progressed(progress_);
 }
 
 ProfileTask Profiler::task(ProfileTask::Kind kind) const {
@@ -319,10 +327,11 @@ ProfileTask Profiler::task(ProfileTask::Kind kind) const {
   return task;
 }
 
-InvocationOutcome Profiler::invoke(int memory_mb, const ProfileTask& task, std::stop_token stop) {
+Profiler::Call Profiler::call(int memory_mb, const ProfileTask& task, std::stop_token stop) {
   Backoff backoff{{std::chrono::milliseconds(200), std::chrono::seconds(5), 2, 0.5}};
   const auto throttled_until = Deadline::after(clock_, kThrottleBudget);
   while (true) {
+    const auto begin = clock_.now();
     const auto invocation =
         platform_.invoke(request_.function_name(memory_mb), task.to_json().dump());
     std::optional<InvocationOutcome> outcome;
@@ -331,7 +340,8 @@ InvocationOutcome Profiler::invoke(int memory_mb, const ProfileTask& task, std::
       outcome = invocation->wait(Deadline::after(clock_, kPollInterval));
     }
     book(memory_mb, *outcome);
-    if (outcome->kind != Kind::kThrottled || throttled_until.expired(clock_)) return *outcome;
+    if (outcome->kind != Kind::kThrottled || throttled_until.expired(clock_))
+      return {*std::move(outcome), clock_.now() - begin};
     clock_.sleep_for(backoff.next(), stop);
   }
 }
@@ -348,9 +358,6 @@ void Profiler::book(int memory_mb, const InvocationOutcome& outcome) {
   if (outcome.kind == Kind::kSucceeded)
     account.usage += ProfileReport::from_text(outcome.payload).usage;
 }
-
-// With the mutex held.
-void Profiler::progressed() { events_.progressed(progress_); }
 
 void Profiler::note(int memory_mb, const std::string& text) {
   const std::lock_guard lock(mutex_);

@@ -68,6 +68,11 @@ class Profiler {
   struct Group {
     int first = 0, last = 0;
   };
+  enum class Trial { kMeasured, kOutOfMemory, kOutOfTime };
+  struct Call {
+    InvocationOutcome outcome;
+    Duration duration{};  // from the call to the answer; real time
+  };
 
   void upload_model();
   void measure_option(int memory_mb, std::stop_token stop);
@@ -75,13 +80,15 @@ class Profiler {
   void measure_links(int memory_mb, std::stop_token stop);
   void measure_layers(int memory_mb, std::stop_token stop);
   Group next_group(const OptionProgress& option, int memory_mb, int most_layers) const;
-  bool measure_group(int memory_mb, Group group, std::stop_token stop);
-  void accept(OptionProgress& option, Group group, const ProfileReport& report);
+  Trial measure_group(int memory_mb, Group group, std::stop_token stop);
+  void accept_start(int memory_mb, const Call& first, const Call& second);
+  void accept_group(int memory_mb, Group group, const ProfileReport& report);
+  void mark_too_small(int memory_mb);
+  void mark_unfit(int memory_mb, int layer, Trial trial);
 
   ProfileTask task(ProfileTask::Kind kind) const;
-  InvocationOutcome invoke(int memory_mb, const ProfileTask& task, std::stop_token stop);
+  Call call(int memory_mb, const ProfileTask& task, std::stop_token stop);
   void book(int memory_mb, const InvocationOutcome& outcome);
-  void progressed();
   void note(int memory_mb, const std::string& text);
   OptionProgress snapshot(int memory_mb) const;
 
