@@ -11,12 +11,12 @@ namespace funcpipe {
 namespace {
 
 ModelProfile measure(const PreparedJob& prepared, const AutoPlanSpec& wishes,
-                     const std::filesystem::path& output, std::stop_token stop) {
+                     const std::filesystem::path& output, const std::stop_token& stop) {
   ProfilingOptions options;
   options.memory_mb = wishes.memory_mb;
   options.fresh = true;
   options.output = output;
-  return measure_profile(prepared, options, std::move(stop));
+  return measure_profile(prepared, options, stop);
 }
 
 void check_model(const ModelProfile& profile, const PreparedJob& prepared,
@@ -29,10 +29,10 @@ void check_model(const ModelProfile& profile, const PreparedJob& prepared,
 }  // namespace
 
 void plan_automatically(PreparedJob& prepared, const std::filesystem::path& profile,
-                        std::stop_token stop) {
+                        const std::stop_token& stop) {
   const auto& wishes = prepared.job.plan.automatic.value();
   const auto measured = wishes.profile.empty()
-                            ? measure(prepared, wishes, profile, std::move(stop))
+                            ? measure(prepared, wishes, profile, stop)
                             : ModelProfile::from_config(ConfigNode::from_file(wishes.profile));
   check_model(measured, prepared, wishes.profile);
   const auto setup = prepare_planning(prepared.job, wishes, measured, prepared.train.records, "");

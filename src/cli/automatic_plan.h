@@ -12,6 +12,6 @@ namespace funcpipe {
 // the plan on stderr and makes it the job's. Throws Error for what keeps it from being made, and
 // kCancelled when `stop` is requested.
 void plan_automatically(PreparedJob& prepared, const std::filesystem::path& profile,
-                        std::stop_token stop);
+                        const std::stop_token& stop);
 
 }  // namespace funcpipe

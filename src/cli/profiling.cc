@@ -110,7 +110,7 @@ class ProfileRun {
       layer_files_.push_back(prepared.model.layer_file(i));
   }
 
-  ModelProfile run(std::stop_token stop) {
+  ModelProfile run(const std::stop_token& stop) {
     const auto request = make_request();
     const auto partial = partial_profile(options_.output);
     ProfileEvents events;
@@ -123,7 +123,7 @@ class ProfileRun {
     print_start();
     Profiler profiler(request, store_, platform_, clock_, std::move(events));
     try {
-      auto profile = profiler.run(std::move(earlier), std::move(stop));
+      auto profile = profiler.run(std::move(earlier), stop);
       print_cost(profiler);
       return profile;
     } catch (...) {
@@ -204,9 +204,9 @@ std::vector<int> default_memory_options(const JobSpec& job) {
 }
 
 ModelProfile measure_profile(const PreparedJob& prepared, const ProfilingOptions& options,
-                             std::stop_token stop) {
+                             const std::stop_token& stop) {
   check(options, prepared.job.platform.local);
-  auto profile = ProfileRun(prepared, options).run(std::move(stop));
+  auto profile = ProfileRun(prepared, options).run(stop);
   write_file(options.output, profile.to_json().dump(1) + "\n");
   std::error_code ignored;
   std::filesystem::remove(partial_profile(options.output), ignored);

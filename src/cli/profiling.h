@@ -31,6 +31,6 @@ std::vector<int> default_memory_options(const JobSpec& job);
 
 // Shows progress and cost on stderr, and writes `output` in the end.
 ModelProfile measure_profile(const PreparedJob& prepared, const ProfilingOptions& options,
-                             std::stop_token stop);
+                             const std::stop_token& stop);
 
 }  // namespace funcpipe

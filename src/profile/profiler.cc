@@ -110,7 +110,7 @@ Profiler::Profiler(const ProfileRequest& request, ObjectStore& store, FunctionPl
 
 Profiler::~Profiler() = default;
 
-ModelProfile Profiler::run(ProfileProgress progress, std::stop_token stop) {
+ModelProfile Profiler::run(ProfileProgress progress, const std::stop_token& stop) {
   progress_ = std::move(progress);
   progress_.fingerprint = request_.fingerprint();
   auto options = request_.memory_mb;
@@ -156,14 +156,14 @@ void Profiler::upload_model() {
   });
 }
 
-void Profiler::measure_option(int memory_mb, std::stop_token stop) {
+void Profiler::measure_option(int memory_mb, const std::stop_token& stop) {
   if (!snapshot(memory_mb).start) measure_start(memory_mb, stop);
   if (!snapshot(memory_mb).links) measure_links(memory_mb, stop);
   if (snapshot(memory_mb).open_layers() > 0) measure_layers(memory_mb, stop);
 }
 
 // Two calls: the first one of a new function starts it.
-void Profiler::measure_start(int memory_mb, std::stop_token stop) {
+void Profiler::measure_start(int memory_mb, const std::stop_token& stop) {
   const auto start = task(ProfileTask::Kind::kStart);
   const auto first = call(memory_mb, start, stop);
   if (is_out_of_memory(first.outcome)) return mark_too_small(memory_mb);
@@ -201,8 +201,8 @@ void Profiler::mark_too_small(int memory_mb) {
   events_.progressed(progress_);
 }
 
-void Profiler::measure_links(int memory_mb, std::stop_token stop) {
-  const auto outcome = call(memory_mb, task(ProfileTask::Kind::kLinks), std::move(stop)).outcome;
+void Profiler::measure_links(int memory_mb, const std::stop_token& stop) {
+  const auto outcome = call(memory_mb, task(ProfileTask::Kind::kLinks), stop).outcome;
   if (outcome.kind != Kind::kSucceeded) throw failure_of(memory_mb, outcome);
   auto links = ProfileReport::from_text(outcome.payload).links.value();
   links.uplink_bytes_per_second *= request_.time_dilation;
@@ -218,7 +218,7 @@ void Profiler::measure_links(int memory_mb, std::stop_token stop) {
 }
 
 // As many layers together as run together: first by estimate, then by trial.
-void Profiler::measure_layers(int memory_mb, std::stop_token stop) {
+void Profiler::measure_layers(int memory_mb, const std::stop_token& stop) {
   const int all = static_cast<int>(request_.manifest.layers.size());
   int most = all;
   while (true) {
@@ -268,7 +268,7 @@ Profiler::Group Profiler::next_group(const OptionProgress& option, int memory_mb
   return group;
 }
 
-Profiler::Trial Profiler::measure_group(int memory_mb, Group group, std::stop_token stop) {
+Profiler::Trial Profiler::measure_group(int memory_mb, Group group, const std::stop_token& stop) {
   auto layer_task = task(ProfileTask::Kind::kLayers);
   layer_task.first_layer = group.first;
   layer_task.last_layer = group.last;
@@ -327,7 +327,7 @@ ProfileTask Profiler::task(ProfileTask::Kind kind) const {
   return task;
 }
 
-Profiler::Call Profiler::call(int memory_mb, const ProfileTask& task, std::stop_token stop) {
+Profiler::Call Profiler::call(int memory_mb, const ProfileTask& task, const std::stop_token& stop) {
   Backoff backoff{{std::chrono::milliseconds(200), std::chrono::seconds(5), 2, 0.5}};
   const auto throttled_until = Deadline::after(clock_, kThrottleBudget);
   while (true) {

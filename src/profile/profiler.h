@@ -59,7 +59,7 @@ class Profiler {
   // function of some size cannot run are marked in the profile. Throws Error when functions fail
   // for another reason than memory or time, when some layer runs at no option, and kCancelled when
   // `stop` is requested.
-  ModelProfile run(ProfileProgress progress, std::stop_token stop);
+  ModelProfile run(ProfileProgress progress, const std::stop_token& stop);
 
   // What the functions of each option have used, in the order of the options.
   std::vector<WorkerAccount> accounts() const;
@@ -75,19 +75,19 @@ class Profiler {
   };
 
   void upload_model();
-  void measure_option(int memory_mb, std::stop_token stop);
-  void measure_start(int memory_mb, std::stop_token stop);
-  void measure_links(int memory_mb, std::stop_token stop);
-  void measure_layers(int memory_mb, std::stop_token stop);
+  void measure_option(int memory_mb, const std::stop_token& stop);
+  void measure_start(int memory_mb, const std::stop_token& stop);
+  void measure_links(int memory_mb, const std::stop_token& stop);
+  void measure_layers(int memory_mb, const std::stop_token& stop);
   Group next_group(const OptionProgress& option, int memory_mb, int most_layers) const;
-  Trial measure_group(int memory_mb, Group group, std::stop_token stop);
+  Trial measure_group(int memory_mb, Group group, const std::stop_token& stop);
   void accept_start(int memory_mb, const Call& first, const Call& second);
   void accept_group(int memory_mb, Group group, const ProfileReport& report);
   void mark_too_small(int memory_mb);
   void mark_unfit(int memory_mb, int layer, Trial trial);
 
   ProfileTask task(ProfileTask::Kind kind) const;
-  Call call(int memory_mb, const ProfileTask& task, std::stop_token stop);
+  Call call(int memory_mb, const ProfileTask& task, const std::stop_token& stop);
   void book(int memory_mb, const InvocationOutcome& outcome);
   void note(int memory_mb, const std::string& text);
   OptionProgress snapshot(int memory_mb) const;
