@@ -2,10 +2,10 @@
 // paper's models (src/planner/paper_profiles.h). Two tables:
 //
 //   planner_comparison rivals   TPDMP and Bayesian optimisation: how much worse their plans are
-//   planner_comparison milp     CBC on more and more layers, as far as it proves its optimum in 60 s
+//   planner_comparison milp     CBC on more and more layers, as far as it gets within 60 s
 //
-// Everything runs in one thread. The first takes some five minutes, most of them in Bayes; the second
-// up to fifteen.
+// Everything runs in one thread. The first takes some five minutes, most of them in Bayes; the
+// second up to fifteen.
 #include <cmath>
 #include <cstdio>
 #include <string>

@@ -36,7 +36,7 @@ struct MilpOptions {
 
 // Proves to CBC's tolerance, a relative 1e-9 of the objective; ties are not broken. The figures
 // reported are those of evaluate(). Proofs as solve_exact; CBC looks at the clock between linear
-// programmes, so that it may overrun the limit. Practical up to about 16 layers and 8 options;
+// programmes, so that it may overrun the limit. Practical up to about 20 layers and 8 options;
 // throws Error(kInvalidArgument) for a problem that check() rejects or with more stages than CBC
 // can handle. Single-threaded, and not to be entered from two threads at a time.
 SolverResult solve_milp(const PlanningProblem& problem, const Objective& objective,
