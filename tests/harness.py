@@ -31,6 +31,11 @@ def is_sanitized():
     return b"__asan_init" in Path(FUNCPIPE).read_bytes()
 
 
+def slowness():
+    """How many times longer than usual the binary may take to start and to compute."""
+    return 4 if is_sanitized() else 1
+
+
 def funcpipe(*arguments, timeout=120, **options):
     """Runs the binary; the result has returncode, stdout and stderr."""
     return subprocess.run(

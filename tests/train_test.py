@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 import harness
-from harness import WorkspaceTest, evaluations_of, funcpipe, is_sanitized, python, steps_of
+from harness import WorkspaceTest, evaluations_of, funcpipe, is_sanitized, python, slowness, steps_of
 
 sys.path.insert(0, str(harness.SOURCE / "python"))
 from funcpipe.dataset import Dataset
@@ -150,14 +150,15 @@ class TrainingTest(WorkspaceTest):
     def test_a_run_longer_than_the_time_limit_goes_on_in_new_functions(self):
         job = self.shaped_job("resnet", "adam", "2x2")
         job["training"]["steps"] = 30
-        short = {**job, "platform": {**job["platform"], "time_limit": "8 s", "latency": "25 ms"}}
+        limit, latency = 8000 * slowness(), 25 * slowness()
+        short = {**job, "platform": {**job["platform"], "time_limit": f"{limit} ms", "latency": f"{latency} ms"}}
         runs = self.train_all({"whole": job, "parts": short})
         self.assertEqual(self.weights(runs["whole"]), self.weights(runs["parts"]))
         self.assertEqual([line["step"] for line in steps_of(runs["parts"])], list(range(30)))
         cost = json.loads((runs["parts"] / "cost.json").read_text())
         for worker in cost["workers"]:
             self.assertGreater(worker["invocations"], 1, worker)
-            self.assertLessEqual(worker["billed_ms"], worker["invocations"] * 8000, worker)
+            self.assertLessEqual(worker["billed_ms"], worker["invocations"] * limit, worker)
 
     def test_time_dilation_slows_the_run_and_not_its_figures(self):
         job = self.shaped_job("mlp", "adam", "2x1")
@@ -169,7 +170,7 @@ class TrainingTest(WorkspaceTest):
         wall = time.monotonic() - begin  # with the start of the run, which is less than half of it
         self.assertEqual(self.weights(plain_dir), self.weights(run_dir))
         seconds = sum(line["seconds"] for line in steps_of(run_dir))
-        self.assertTrue(wall / 4 < seconds <= wall / 2, f"{seconds} s reported, {wall} s real")
+        self.assertTrue(wall / (4 * slowness()) < seconds <= wall / 2, f"{seconds} s reported, {wall} s real")
         for worker in json.loads((run_dir / "cost.json").read_text())["workers"]:
             self.assertTrue(seconds < worker["billed_ms"] / 1000 <= wall / 2, f"{worker}, {wall} s real")
 
