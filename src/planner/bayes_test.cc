@@ -85,7 +85,7 @@ TEST(Bayes, BeatsRandomSearch) {
 }
 
 TEST(Bayes, StaysWithinLimits) {
-  const auto problem = some_problem(5, 6);
+  const auto problem = some_problem(6, 6);
   const auto fastest = solve_bayes(problem, Objective::fastest());
   ASSERT_TRUE(fastest.solution);
   Objective limited = Objective::cheapest();

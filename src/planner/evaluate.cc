@@ -67,12 +67,21 @@ bool is_row(const std::vector<double>& row, std::size_t columns) {
          });
 }
 
+bool inputs_are_kept(const std::vector<PlanningProblem::Layer>& layers) {
+  for (std::size_t i = 1; i < layers.size(); ++i) {
+    const auto& before = layers[i - 1];
+    if (layers[i].input_bytes > before.input_bytes + before.activation_bytes) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 double stage_memory(const PlanningProblem& problem, const StageChoice& stage,
                     const PlanningProblem::Degree& degree) {
   const auto option = static_cast<std::size_t>(stage.option);
-  double parameters = 0, fixed = 0, activations = 0, workspace = 0;
+  double parameters = 0, fixed = 0, workspace = 0;
+  double activations = problem.layers[static_cast<std::size_t>(stage.first)].input_bytes;
   for (auto i = static_cast<std::size_t>(stage.first); i < static_cast<std::size_t>(stage.last);
        ++i) {
     if (std::isinf(problem.forward[option][i]) || std::isinf(problem.backward[option][i]))
@@ -139,6 +148,7 @@ void check(const PlanningProblem& problem) {
     for (const auto* row : {&degree.sync_seconds_per_byte, &degree.sync_seconds, &degree.stage_usd})
       require(is_row(*row, options), "synchronisation figures of all options");
   }
+  require(inputs_are_kept(problem.layers), "inputs no larger than what a layer more would keep");
   require(problem.usd_per_unit_second >= 0 && problem.cut_usd >= 0, "prices of at least 0");
 }
 

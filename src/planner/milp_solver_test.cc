@@ -103,8 +103,9 @@ TEST(MilpSolver, SaysWhatItKnowsWhenTimeIsUp) {
   const auto problem = merged_model("amoebanet-d36", 18, PerformanceModel::kPaper);
   const Objective objective{1, 1e-3};
   const auto exact = solve_exact(problem, objective);
-  for (const double seconds : {0.0, 0.3}) {
+  for (const double seconds : {0.0, 0.001, 0.3}) {
     const auto result = solve_milp(problem, objective, {.time_limit = from_seconds(seconds)});
+    if (result.proof.status == Proof::Status::kOptimal) continue;  // a fast machine
     ASSERT_EQ(result.proof.status, Proof::Status::kFeasible);
     EXPECT_GE(result.objective, exact.objective * (1 - 1e-9));
     EXPECT_LE(result.proof.bound, exact.objective * (1 + 1e-9));

@@ -106,6 +106,19 @@ class ProblemBuilder {
       }
       problem_.layers.push_back(result);
     }
+    if (full_) add_inputs();
+  }
+
+  // What a stage receives, it keeps until backward. Where a later layer takes more than all layers up
+  // to it keep, room for that one counts.
+  void add_inputs() {
+    double next = 0;
+    for (auto i = problem_.layers.size(); i-- > 0;) {
+      auto& layer = problem_.layers[i];
+      const double own = i > 0 ? static_cast<double>(profile_.layers[i - 1].output_bytes) : 0;
+      layer.input_bytes = std::max(own, next - layer.activation_bytes);
+      next = layer.input_bytes;
+    }
   }
 
   void add_times(std::size_t index) {

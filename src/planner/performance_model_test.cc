@@ -84,6 +84,19 @@ TEST(PerformanceModel, FullCountsWhatIsOnTheBill) {
   EXPECT_DOUBLE_EQ(result.stages[0].memory_bytes, 100e6 + 5 * 2e6 + 2000 + 4 * 5e6 * 2 + 7e6);
 }
 
+TEST(PerformanceModel, AStageKeepsWhatItReceives) {
+  auto profile = small_profile();
+  profile.layers[0].output_bytes = 3'000'000;
+  profile.layers[1].output_bytes = 30'000'000;
+  const auto problem = make_problem(PerformanceModel::kFull, profile, small_input());
+  EXPECT_DOUBLE_EQ(problem.layers[2].input_bytes, 30e6);
+  // A stage that begins with layer 1 could as well begin with layer 2, and must have the memory.
+  EXPECT_DOUBLE_EQ(problem.layers[1].input_bytes, 25e6);
+  EXPECT_DOUBLE_EQ(problem.layers[0].input_bytes, 20e6);
+  EXPECT_DOUBLE_EQ(evaluate(problem, two_stages(1)).stages[1].memory_bytes,
+                   100e6 + 3 * 1e6 + 1000 + 4 * (5e6 + 30e6) + 7e6);
+}
+
 TEST(PerformanceModel, PricesOfEveryFormBecomeWholeUnits) {
   auto profile = small_profile();
   profile.options[1].memory_mb = 3072;

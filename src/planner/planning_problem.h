@@ -14,8 +14,9 @@
 //   t_iter         = t_f + max over k of (t_b(k) + tail(k))
 //   usd            = t_iter * replicas * sum of price_units * usd_per_unit_second
 //                    + sum over stages of stage_usd[j] + (K - 1) * cut_usd
-//   memory of k    = base_bytes[j] + state_factor * parameter_bytes + fixed_bytes + mu * activation_bytes
-//                    + largest workspace_bytes of [h, e)   <=  memory_bytes[j]
+//   memory of k    = base_bytes[j] + state_factor * parameter_bytes + fixed_bytes
+//                    + mu * (activation_bytes + input_bytes[h]) + largest workspace_bytes of [h, e)
+//                    <=  memory_bytes[j]
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,10 @@ struct PlanningProblem {
     double parameter_bytes = 0;
     double fixed_bytes = 0;  // buffers and the like: kept once, whatever the degree
     double activation_bytes = 0;
+    // Kept beside that by a stage that begins with this layer: what it received. At most input_bytes
+    // + activation_bytes of the layer before, so that a stage never needs more memory for one layer
+    // less.
+    double input_bytes = 0;
     double workspace_bytes = 0;
     double sync_bytes = 0;  // what replicas have to sum
   };

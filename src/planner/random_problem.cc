@@ -57,6 +57,10 @@ class Maker {
       layer.sync_bytes = layer.parameter_bytes;
       if (wish_.workspace) {
         layer.fixed_bytes = bytes(40);
+        if (i > 0) {
+          const auto& before = problem_.layers.back();
+          layer.input_bytes = bytes(static_cast<int>(before.input_bytes + before.activation_bytes));
+        }
         layer.workspace_bytes = bytes(200);
       }
       problem_.layers.push_back(layer);

@@ -18,7 +18,7 @@ struct RandomProblemOptions {
   bool asymmetric_links = false;  // up != down
   bool constant_usd = false;      // stage_usd, cut_usd
   bool update = false;            // update times, and sync tails for one replica too
-  bool workspace = false;         // fixed_bytes, workspace_bytes
+  bool workspace = false;         // fixed_bytes, input_bytes, workspace_bytes
   bool never = false;             // layers that do not run at an option
   bool unordered_prices = false;  // price_units not in the order of the memory
   bool large_prices = false;      // price_units in the thousands without a common divisor
